@@ -242,7 +242,6 @@ TABLES = {
     "train_h200": train_h200,
     "train_cpu": train_cpu,
     "knn_cpu": knn("knn_cpu"),
-    "knn_h200": knn("knn_h200"),
 }
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from ecg_gnn.data import load_dataset
-from ecg_gnn.kernels import Adjacency
+from ecg_gnn.kernels import Adjacency, additive_attention, dot_product_attention
 from ecg_gnn.kernels.gpu import entry_points as functions
 from ecg_gnn.kernels.gpu import launch
 
@@ -60,10 +60,10 @@ def operators(
     pattern = functions.by_target(adjacency)
 
     def gat() -> torch.Tensor:
-        return functions.AdditiveAttention.apply(adjacency, scores, values, 0.2)
+        return additive_attention(adjacency, scores, values)
 
     def gt() -> torch.Tensor:
-        return functions.DotProductAttention.apply(adjacency, packed)
+        return dot_product_attention(adjacency, packed)
 
     def back(out: torch.Tensor, *inputs: torch.Tensor) -> Callable[[], Any]:
         return lambda: torch.autograd.grad(out, inputs, grad, retain_graph=True)

@@ -1,9 +1,9 @@
 """Ours beside published numbers: the paper's cells and graphs, the best of others."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from quoting import NOTHING, cell_name, signed, tables
+from quoting import NOTHING, cell_name, gap_text, signed, tables
 
 from ecg_gnn.config.identity import LABELS
 from ecg_gnn.study import Cell, Store
@@ -12,8 +12,8 @@ from ecg_gnn.system.canvas import minus
 from ecg_gnn.system.cells import markdown
 from ecg_gnn_lab import published
 from ecg_gnn_lab.report.details import varied_settings
-from ecg_gnn_lab.tables.document import Row, gap_text, score_text, starred
-from ecg_gnn_lab.tables.ranking import best_published, boards, splits_text
+from ecg_gnn_lab.tables.document import Row, plain_text, score_text, starred
+from ecg_gnn_lab.tables.ranking import BEST, boards
 
 BAR = 1.0
 """Points that a mean may be away from the paper's; an ECG mean may be any above."""
@@ -34,11 +34,7 @@ def compared(store: Store) -> list[Row]:
     rows += [row for row in tables(store)["embeddings"].rows if row["variant"] == "ecg"]
     order = [(row["dataset"], row["model"]) for row in results]
     return sorted(
-        (
-            row
-            for row in rows
-            if row["paper_mean"] is not None and row["model"] in published.MODELS
-        ),
+        (row for row in rows if row["published_source"] == published.PAPER),
         key=lambda row: order.index((row["dataset"], row["model"])),
     )
 
@@ -46,8 +42,8 @@ def compared(store: Store) -> list[Row]:
 def reached(row: Row) -> bool:
     """Whether a plain model is near the paper's, and an ECG model not far below it."""
     if row["variant"] == "baseline":
-        return bool(abs(row["paper_difference"]) <= BAR)
-    return bool(row["paper_difference"] >= -BAR)
+        return bool(abs(row["published_difference"]) <= BAR)
+    return bool(row["published_difference"] >= -BAR)
 
 
 def missed(store: Store) -> list[Row]:
@@ -68,8 +64,8 @@ def paper_block(store: Store) -> str:
             row["label"],
             str(row["units"]),
             score_text(row),
-            score_text(row, "paper"),
-            signed(row["paper_difference"]),
+            score_text(row, "published"),
+            signed(row["published_difference"]),
             "reached" if reached(row) else "**missed**",
         ]
         for row in rows
@@ -90,10 +86,9 @@ def _counted(rows: Sequence[Row]) -> str:
             f"; {sum(map(reached, ecg))} of {len(ecg)} ECG models are not more than "
             f"{BAR:.1f} point below it"
         )
-    far = max(rows, key=lambda row: abs(row["paper_difference"]))
-    return (
-        f"{text}.** Furthest away: {cell_name(far)}, {signed(far['paper_difference'])}."
-    )
+    far = max(rows, key=lambda row: abs(row["published_difference"]))
+    away = signed(far["published_difference"])
+    return f"{text}.** Furthest away: {cell_name(far)}, {away}."
 
 
 def _run_again(store: Store, rows: Sequence[Row]) -> str:
@@ -102,7 +97,7 @@ def _run_again(store: Store, rows: Sequence[Row]) -> str:
     found = [
         f"{cell_name(row)} ({signed(gap)} with {setting})"
         for row in filter(reached, rows)
-        for setting, _, _, gap in _tries(cells[row["configuration"]], row["paper_mean"])
+        for setting, _, _, gap in _tries(cells, row)
         if row["variant"] == "ecg" and gap < -BAR
     ]
     if not found:
@@ -128,9 +123,7 @@ def tried_block(store: Store) -> str:
     lines = [
         [cell_name(row), setting, f"{val:.2f}", f"{test:.2f}", signed(gap)]
         for row in rows
-        for setting, val, test, gap in _tries(
-            cells[row["configuration"]], row["paper_mean"]
-        )
+        for setting, val, test, gap in _tries(cells, row)
     ]
     header = ["cell", "settings", "validation", "test", "ours − paper"]
     return markdown((header, lines))
@@ -143,12 +136,11 @@ class _Try(NamedTuple):
     gap: float
 
 
-def _tries(cell: Cell, paper: float) -> list[_Try]:
+def _tries(cells: Mapping[str, Cell], row: Row) -> list[_Try]:
     """Every configuration of a cell: what tells it apart, and its scores."""
-    names, settings = varied_settings(cell)
+    cell, paper = cells[row["configuration"]], row["published_mean"]
     tries = []
-    for candidate, values in zip(cell.candidates, settings, strict=True):
-        shown = ", ".join(map(" ".join, zip(names, values, strict=True)))
+    for candidate, shown in zip(cell.candidates, varied_settings(cell), strict=True):
         val, test = 100 * candidate.val_mean, 100 * candidate.test_mean
         tries.append(_Try(shown or "one only", val, test, test - paper))
     return tries
@@ -179,10 +171,11 @@ def _agreement(row: Row) -> str | None:
 
 
 def _near(row: Row, key: str) -> bool:
-    difference = row[f"{key}_difference"]
+    if row[key] is None:
+        return False
     # A count must be the same; what lies on the border of two decimals is near.
     most = 0 if key == "num_edges" else NEAR + 1e-9
-    return difference is not None and abs(difference) <= most
+    return abs(row[key] - row[f"paper_{key}"]) <= most
 
 
 def _apart(row: Row, key: str) -> str:
@@ -199,24 +192,29 @@ def leaders_block(store: Store) -> str:
     lines = []
     for board in boards(tables(store)["leaderboard"].rows):
         ours = next(row for row in board if row["best_on_validation"])
-        names, best = best_published(board)
-        line = [ours["dataset"], ours["model"], score_text(ours), splits_text(ours)]
+        others = [row for row in board if row["kind"] == "published"]
+        names = [row["model"].removeprefix(BEST) for row in others]
+        line = [ours["dataset"], *_ours(ours)]
         line += [", ".join(names) or "none"]
-        line += ["—" if best is None else score_text(best, "published")]
-        spreads = ours["test_std"], None if best is None else best["published_std"]
+        line += [score_text(others[0], "published") if others else "—"]
+        spreads = ours["test_std"], *(row["published_std"] for row in others[:1])
         gap = ours["best_published_difference"]
-        lines.append([*line, gap_text(gap, *spreads, none="—")])
+        lines.append([*line, gap_text(gap, *spreads)])
         given = [row for row in board if LABELS in (row.get("options") or "")]
         if given:
             most = max(row["val_mean"] for row in given)
             row = next(row for row in given if row["val_mean"] == most)
-            line = [ours["dataset"], row["model"], score_text(row), splits_text(row)]
+            line = [ours["dataset"], *_ours(row)]
             lines.append([*line, "labels are no input there", "—", "—"])
     if not lines:
         return NOTHING
     header = ["", "our best, chosen on validation", "ours", "splits"]
     header += ["best published", "published", "ours − published"]
     return markdown((header, lines))
+
+
+def _ours(row: Row) -> list[str]:
+    return [row["model"], score_text(row), str(row["splits"])]
 
 
 def leaderboard_block(store: Store) -> str:
@@ -232,7 +230,7 @@ def leaderboard_block(store: Store) -> str:
             line = [row["dataset"], starred(row, "model")]
             line += [score_text(row), score_text(row, "published")]
             gap, *spreads = (row[key] for key in _GAP)
-            line += [gap_text(gap, *spreads, none="—"), splits_text(row)]
+            line += [gap_text(gap, *spreads), plain_text(row, "splits")]
             lines.append(line)
     if not lines:
         return NOTHING

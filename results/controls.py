@@ -37,11 +37,10 @@ PUBLISHED = {
 
 def answer_block(store: Store) -> str:
     """The answers of the report, in sentences."""
-    results = tables(store)["results"].rows
-    ecg = _ecg(results)
+    ecg = _ecg(tables(store)["results"].rows)
     lines = [
         f"- *{each.question}* **{each.figure}.** {each.text}"
-        for each in answers(ecg, results, tables(store)["embeddings"].rows)
+        for each in answers(ecg, tables(store)["embeddings"].rows)
     ]
     return "\n".join([lede(ecg), "", *lines])
 
@@ -49,7 +48,7 @@ def answer_block(store: Store) -> str:
 def controls_block(store: Store) -> str:
     """ECG against the plain model and against identity, beside the paper's gain."""
     results = tables(store)["results"].rows
-    rows = [row for row in _ecg(results) if row["paper_mean"] is not None]
+    rows = [r for r in _ecg(results) if r["published_source"] == published.PAPER]
     return control_table(rows, results, with_paper=True)
 
 
@@ -141,9 +140,9 @@ def _rival(results: Sequence[Row], row: Row, variant: str) -> str:
     return "—"
 
 
-def _paper(row: Row) -> list[published.Score | None]:
+def _paper(row: Row) -> list[published.Published | None]:
     """The paper's plain model and its best ECG, where it has some for this graph."""
-    if row["paper_mean"] is None:
+    if row["published_source"] != published.PAPER:
         return [None, None]
     where = row["dataset"], row["model"]
     return [published.headline(*where, ecg=ecg) for ecg in (False, True)]

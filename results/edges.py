@@ -101,16 +101,16 @@ def draw_map(path: Path, source: str) -> None:
     """Generated graphs by how they were made, real ones beside them."""
 
     def paint(kind: Any) -> Any:
-        figure = kind(figsize=(6.6, 8.6), layout="constrained")
+        figure = kind(figsize=(5.4, 8.6), layout="constrained")
         heat, points = figure.subfigures(2, 1)
         panels = heat.subplots(len(_RATES), len(_GROUPS), sharex=True, sharey=True)
         for row, rate in zip(panels, _RATES, strict=True):
             for axes, group in zip(row, _GROUPS, strict=True):
                 _heat(axes, group, rate)
-        units = "ECG minus its best control, in points (orange: above all of them)"
-        heat.suptitle(units, fontsize=9, weight="normal")
-        heat.supxlabel("how far features tell groups apart (signal)", fontsize=9)
-        heat.supylabel("homophily of the graph", fontsize=9)
+        units = "ECG minus its best control, in points (orange: above all)"
+        heat.suptitle(units, fontsize=10, weight="normal")
+        heat.supxlabel("how far features tell groups apart (signal)", fontsize=10)
+        heat.supylabel("homophily of the graph", fontsize=10)
         _scatter(points.subplots())
         figure.suptitle("Evolved edges help\nsmall groups of look-alikes")
         return figure
@@ -135,7 +135,7 @@ def _heat(axes: Any, group: int, rate: float) -> None:
     axes.set_ylim(-0.5, len(_HOMOPHILY) - 0.5)
     axes.set_xticks(range(len(_SIGNALS)), [f"{value:g}" for value in _SIGNALS])
     axes.set_yticks(range(len(_HOMOPHILY)), [f"{value:g}" for value in _HOMOPHILY])
-    axes.set_title(f"{_GROUPS[group]}, {rate:.0%} labels", fontsize=9)
+    axes.set_title(f"{_GROUPS[group]},\n{rate:.0%} labels", fontsize=10)
 
 
 def _square(x: float, y: float, colour: str, alpha: float) -> Any:
@@ -158,14 +158,14 @@ def _scatter(axes: Any) -> None:
         axes.scatter(*at, s=34, color=colour, marker="D", zorder=3, label="real")
         name = f"{place.dataset}, {place.rate:.0%}"
         offset = {"xytext": (6, 3), "textcoords": "offset points"}
-        axes.annotate(name, at, fontsize=8, **offset)
+        axes.annotate(name, at, **offset)
     axes.set_xlabel("adjusted homophily of the evolved graph")
     axes.set_ylabel("plain network, test score (%)")
-    axes.set_title("where the same graphs lie", fontsize=9)
+    axes.set_title("where the same graphs lie", fontsize=10)
     handles, labels = axes.get_legend_handles_labels()
     once = dict(zip(labels, handles, strict=True))
-    above = {"loc": "lower right", "bbox_to_anchor": (1, 1), "borderaxespad": 0}
-    axes.legend(once.values(), once, ncols=len(once), fontsize=8, **above)
+    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2)}
+    axes.legend(once.values(), once, ncols=len(once), **below)
 
 
 @cache

@@ -4,7 +4,7 @@ from functools import cache
 
 from ecg_gnn.study import Store
 from ecg_gnn_lab.tables import StudyTables
-from ecg_gnn_lab.tables.document import Row, difference_text, signed_text
+from ecg_gnn_lab.tables.document import Row, difference_text, signed_text, within_spread
 
 NOTHING = "*Nothing has been run yet.*"
 
@@ -18,6 +18,12 @@ def tables(store: Store) -> StudyTables:
 def signed(value: float | None) -> str:
     """A difference in points."""
     return signed_text(value, none="—")
+
+
+def gap_text(gap: float | None, *spreads: float | None) -> str:
+    """A difference from a published mean; if the splits differ by more, it says so."""
+    near = within_spread(gap, *spreads)
+    return f"{signed(gap)} (within one standard deviation)" if near else signed(gap)
 
 
 def difference(row: Row, other: str) -> str:

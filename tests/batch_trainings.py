@@ -49,7 +49,7 @@ def network_for(task, **options):
 
 def training_of(task, batching=SMALL, *, config=CONFIG, seed=0, **options):
     """A training that has not begun."""
-    names = ("checkpoint", "file", "eval_every")
+    names = ("checkpoint", "eval_every")
     given = {name: options.pop(name, None) for name in names}
     network = network_for(task, **options)
     return BatchTraining(network, task, config, batching, seed=seed, **given)

@@ -2,12 +2,8 @@
 
 import csv
 
-import networkx as nx
 import numpy as np
 import torch
-from safetensors.torch import save_file
-from scipy.io import savemat
-from scipy.sparse import csc_array
 from torch_geometric.data import Data
 
 from ecg_gnn.data import csbm
@@ -83,15 +79,6 @@ def ring_data():
     return data
 
 
-def networkx_ring():
-    """A ring of 24 nodes with attributes, one of them without a class."""
-    graph = nx.cycle_graph(24)
-    for node in graph:
-        graph.nodes[node].update(kind="ab"[node % 2], size=node % 5, odd=node % 3 == 0)
-    del graph.nodes[3]["kind"]
-    return graph
-
-
 def save_ring_npz(path):
     data = ring_data()
     np.savez(
@@ -104,29 +91,3 @@ def save_ring_npz(path):
         test_masks=data.test_mask[None],
         node_ids=np.array([f"v{i}" for i in range(12)]),
     )
-
-
-def save_ring_tensors(path):
-    tensors = ring_data().to_dict()
-    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path)
-
-
-def save_ring_mat(path):
-    """24 people as facebook100 has them: every third of unknown gender."""
-    people = np.arange(24)
-    info = np.zeros((24, 7), dtype=np.int32)
-    info[:, 0], info[:, 1], info[:, 5] = 1 + people % 2, people % 3, 2004 + people % 6
-    ends = (people, (people + 1) % 24)
-    ring = csc_array((np.ones(24), ends), shape=(24, 24))
-    savemat(path, {"A": ring + ring.T, "local_info": info}, do_compression=True)
-
-
-SAVED_RINGS = {
-    "g.npz": save_ring_npz,
-    "g.pt": lambda path: torch.save(ring_data(), path),
-    "dict.pt": lambda path: torch.save(ring_data().to_dict(), path),
-    "g.safetensors": save_ring_tensors,
-    "g.graphml": lambda path: nx.write_graphml(networkx_ring(), path),
-    "g.mat": save_ring_mat,
-}
-"""The same ring in every file but the last two, which have others."""

@@ -41,5 +41,5 @@ def fill(path, *, hostile=False):
 def fail_the_rest(made, error):
     """Whatever is not finished has failed."""
     query = "SELECT id FROM units WHERE state = 'missing'"
-    for row in list(made.writer._rows(query)):
+    for row in list(made.writer._connection.execute(query)):
         made.writer.fail(row["id"], "out_of_memory", error, {"device": "cuda"})

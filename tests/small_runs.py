@@ -14,6 +14,7 @@ from ecg_gnn.config import (
 )
 from ecg_gnn.data import load_dataset
 from ecg_gnn.pipeline import Classification, classify, evolve, resolve
+from ecg_gnn.pipeline.workspace import ALONE
 
 BOARD = "minesweeper-gen:rows=8,cols=8"
 SMALL = ["--steps", "3", "--splits", "0-1", "--hidden", "8", "--layers", "1"]
@@ -52,7 +53,7 @@ def edges_of(*arguments):
     return evolve(*arguments).edge_index
 
 
-def train_one(dataset, split, evolved, config, workspace=None, **job):
+def train_one(dataset, split, evolved, config, workspace=ALONE, **job):
     """One training: the network and its numbers."""
     job = Classification(split, evolved, **job)
     return classify(dataset, [job], config, workspace)[0]

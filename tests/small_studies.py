@@ -1,6 +1,5 @@
 """Recipes that run in a moment, stores filled by hand, and invented trainings."""
 
-from collections import deque
 from dataclasses import replace
 
 from ecg_gnn.config import RunConfig
@@ -164,20 +163,18 @@ class InventedScores:
     Args:
         score: From the flat settings and the split to a validation score, or to an
             exception that is the unit's failure.
-        room: How many groups are taken before one of them, the newest, ends.
         dies_after: Units after which the whole study is killed.
     """
 
-    def __init__(self, score, *, room=1, dies_after=None):
-        self.score, self.room, self.dies_after = score, room, dies_after
-        self.waiting = deque()
+    def __init__(self, score, *, dies_after=None):
+        self.score, self.dies_after = score, dies_after
         self.ran = []
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.waiting.clear()
+        pass
 
     def pick_device(self, name):
         return "cpu"
@@ -185,13 +182,8 @@ class InventedScores:
     def made_with(self, device):
         return {"device": device}
 
-    def run(self, take):
-        while True:
-            while len(self.waiting) < self.room and (taken := take()) is not None:
-                self.waiting.append(taken)
-            if not self.waiting:
-                return
-            group, runner = self.waiting.pop()
+    def run(self, groups):
+        for group, runner in groups:
             for split in group.units:
                 if len(self.ran) == self.dies_after:
                     raise Killed

@@ -51,7 +51,7 @@ ALLOWED = {
 }
 # What a plain `pip install ecg-gnn` does not bring (jinja2 comes with torch), and what
 # torch brings for GPUs only.
-EXTRAS = "faiss optuna ray matplotlib pandas openTSNE plotly tensorboard mlflow triton"
+EXTRAS = "faiss optuna ray matplotlib pandas plotly tensorboard mlflow triton"
 EXTRAS += " pyarrow"
 
 MAX_FILE_LINES = 300

@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from ecg_gnn.cli import PANELS, load
+from ecg_gnn.cli.verbs import app
 
 PAGE, HERE = "guide/cli.md", "<!-- every verb -->"
 
@@ -20,10 +20,12 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 def sections() -> Iterator[str]:
     """Group by group and verb by verb, in the order of ``--help``."""
-    for panel, verbs in PANELS.items():
+    commands = typer.main.get_command(app).commands
+    for panel in dict.fromkeys(one.rich_help_panel for one in commands.values()):
         yield f"## {panel}\n"
-        for name in verbs:
-            yield from _section(f"ecg-gnn {name}", load(name), "###")
+        for name, command in commands.items():
+            if command.rich_help_panel == panel:
+                yield from _section(f"ecg-gnn {name}", command, "###")
 
 
 def _section(name: str, command: Any, heading: str) -> Iterator[str]:

@@ -85,27 +85,25 @@ def figure(
     check_in_range("nodes", nodes, 10, None)
     if name != "tsne" and (dataset or embedding):
         raise InputError("'dataset' and 'embedding' are for the figure tsne only")
-    with Store.open(store) as opened:
+    with Store.open(store) as opened, ProgressDisplay() as display:
         if name != "tsne":
             draw_figure(name, opened, out, recipe)
         else:
             from ecg_gnn.pipeline.workspace import Workspace
-            from ecg_gnn_lab.figures.tsne import draw_tsne, project
+            from ecg_gnn_lab.figures.tsne import draw_tsne
 
-            opened.check_recipe(recipe)
             source = embedding or "mlp"
-            with ProgressDisplay() as display:
-                start = partial(display.start, source)
-                projection = project(
-                    opened,
-                    num_nodes=nodes,
-                    recipe=recipe,
-                    dataset=dataset,
-                    data_root=data_root,
-                    embedding=source,
-                    workspace=Workspace(cache=opt.default_cache(), progress=start),
-                )
-            draw_tsne(projection, out)
+            progress = partial(display.start, source)
+            draw_tsne(
+                opened,
+                out,
+                num_nodes=nodes,
+                recipe=recipe,
+                dataset=dataset,
+                data_root=data_root,
+                embedding=source,
+                workspace=Workspace(cache=opt.default_cache(), progress=progress),
+            )
     print(f"Wrote {out}")
 
 

@@ -150,9 +150,3 @@ def test_a_ring_of_twelve_nodes():
     advice = advise(question, Stopwatch(1e6, Clock()))
     assert {gain.candidate.k for gain in advice.gains} == {1}
     assert advice.splits == [0]
-
-
-def test_two_embeddings_in_one_graph(graph):
-    advice = advice_on(graph, embeddings=("features,mlp",), steps=2)
-    assert advice.gains[0].candidate.embedding == "features,mlp"
-    assert len(advice.splits) == 1

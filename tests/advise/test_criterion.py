@@ -54,8 +54,8 @@ def test_test_labels_change_nothing_but_test_scores(advised, told):
     other = advice_on(with_test_labels_flipped(graph), embeddings=(name, "features"))
     assert other.gains == advised.gains
     assert verdict(other) == verdict(advised)
-    assert other.differences("held_out") == advised.differences("held_out")
-    assert other.differences("test") != advised.differences("test")
+    assert other.differences["held_out"] == advised.differences["held_out"]
+    assert other.differences["test"] != advised.differences["test"]
 
 
 def test_what_reads_labels_is_made_without_those_of_the_fold(told):

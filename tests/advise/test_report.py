@@ -54,7 +54,7 @@ def advice():
 def test_three_files_of_plain_values(advice, tmp_path):
     folder = tmp_path / "a" / "b"
     claim_folder(folder)
-    found = write_advice(advice, SOURCE, folder)
+    found, _ = write_advice(advice, SOURCE, folder)
     assert json.loads(json.dumps(found)) == json.loads(
         (folder / "advice.json").read_text()
     )
@@ -83,7 +83,7 @@ def test_what_to_do_next(advice, tmp_path, monkeypatch):
         monkeypatch.setattr(
             "ecg_gnn.advise.report.judge", lambda *_, kind=kind: (kind, "made up")
         )
-        steps = write_advice(advice, SOURCE, tmp_path)["next"]
+        steps = write_advice(advice, SOURCE, tmp_path)[0]["next"]
         words = [shlex.split(step["command"]) for step in steps]
         ours = ["--out", "model", "--seed", "0"]
         assert words[0] == ["ecg-gnn", "fit", *SOURCE, *ours]

@@ -12,7 +12,6 @@ from ecg_bench.peak_memory import peak_mb
 from ecg_bench.pyg_net import LAYERS, PyGNet
 from ecg_bench.step_timing import Cell, bench_train, default_cells
 from ecg_gnn import cli
-from ecg_gnn.cli import load
 from ecg_gnn.kernels import Adjacency, using_engine
 from ecg_gnn.nn import BenchmarkNet, GraphInput, NetworkSpec
 
@@ -112,16 +111,6 @@ def test_command_prints_json(data_root, monkeypatch, capsys):
     (row,) = json.loads(capsys.readouterr().out)
     assert row.keys() >= KEYS
     assert (row["dataset"], row["model"], row["hidden"]) == ("minesweeper", "sage", 64)
-
-
-def test_command_needs_a_checkout(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr("ecg_gnn.cli.BENCHMARKS", tmp_path)
-    load.cache_clear()
-    monkeypatch.setattr(sys, "argv", ["ecg-gnn", "bench", "train"])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    assert stop.value.code == 2
-    assert capsys.readouterr().err.startswith("error: 'bench' needs a checkout")
 
 
 def test_command_refuses_what_it_does_not_know(monkeypatch, capsys):

@@ -27,9 +27,13 @@ import hostile
 import misuse
 import signals
 
-from ecg_gnn import cli
-
-LATE = ("lightgbm", "matplotlib.pyplot", "sklearn.linear_model", "scipy.stats")
+LATE = (
+    "ecg_gnn.cli.verbs",
+    "lightgbm",
+    "matplotlib.pyplot",
+    "sklearn.linear_model",
+    "scipy.stats",
+)
 """Imported by commands when they need them: here before they are forked."""
 TRIES = {"interrupts": 500, "kills": 72, "full disks": 60, "threads and forks": 45}
 KILLS = (signals.ROUNDS * (3 * signals.WRITERS + 2) + 1) / 6  # of a scene, on average
@@ -38,8 +42,6 @@ KILLS = (signals.ROUNDS * (3 * signals.WRITERS + 2) + 1) / 6  # of a scene, on a
 def main():
     """Draw the attacks, share them among processes, and print the table."""
     options, begin = parsed(), time.monotonic()
-    for verb in cli.VERBS:
-        cli.load(verb)
     for module in LATE:
         import_module(module)
     folder = Path(tempfile.mkdtemp(prefix="chaos-"))

@@ -17,12 +17,12 @@ from strangers import SECONDS, fill, run, write_tables
 CONTENT = bytes(range(256)) * 256
 DOWNLOAD = """
 import sys
+from pathlib import Path
 from ecg_gnn.data import download as module
 from ecg_gnn.system.checks import InputError
 module._TIMEOUT = 2.0
-size = None if sys.argv[3] == "None" else int(sys.argv[3])
 try:
-    module.download(sys.argv[1], "file", sys.argv[2], size)
+    module.download(sys.argv[1], Path("file"), sys.argv[2], int(sys.argv[3]))
 except InputError as error:
     print("refused:", error)
 else:
@@ -47,11 +47,6 @@ class Server(BaseHTTPRequestHandler):
         self.end_headers()
         if how == "stalls":
             time.sleep(SECONDS)
-        elif how == "drips":
-            for byte in CONTENT:
-                self.wfile.write(bytes([byte]))
-                self.wfile.flush()
-                time.sleep(0.5)
         else:
             half = len(CONTENT) // 2 if how == "stops" else len(CONTENT)
             self.wfile.write(CONTENT[:half])
@@ -78,16 +73,13 @@ def server(how: str, folder: Path) -> str | None:
 
 def _download(folder: Path, url: str, how: str) -> str | None:
     digest = hashlib.sha256(CONTENT).hexdigest()
-    for size in (str(len(CONTENT)), "None"):
-        command = f"{url} {digest} {size}"
-        answer = run(folder, command, program=DOWNLOAD, no_proxy="*")
-        expected = "whole" if how in ("whole", "moved") else "refused:"
-        if found := answer.right(expected):
-            return found
-        left = [path.name for path in folder.iterdir()]
-        if expected != "whole" and left:
-            return f"left {left}"
-    return None
+    command = f"{url} {digest} {len(CONTENT)}"
+    answer = run(folder, command, program=DOWNLOAD, no_proxy="*")
+    expected = "whole" if how in ("whole", "moved") else "refused:"
+    if found := answer.right(expected):
+        return found
+    left = [path.name for path in folder.iterdir()]
+    return f"left {left}" if expected != "whole" and left else None
 
 
 CLOCK = """

@@ -6,6 +6,7 @@ bytes fails, whoever writes, in Python or below it.
 
 import contextlib
 import errno
+import json
 import os
 import resource
 import subprocess
@@ -15,8 +16,8 @@ from unittest import mock
 import pytest
 import yaml
 
-from ecg_gnn.study.store import Store
-from ecg_gnn.study.store.reader import Owner
+from ecg_gnn.study.store import Store, writer
+from ecg_gnn.study.store.reader import owner_of
 from malformed import folders, stores, tables
 from malformed.runner import MINE, built_once, files_in, put, run
 from small_runs import BOARD, SMALL
@@ -154,9 +155,9 @@ def test_records_of_before_outlive_a_full_disk(scene):
     assert run(first)[0] == 0
     with Store.open(scene / "new.sqlite") as store:
         before = numbers(store)
-    dead = Owner(Owner.of(os.getpid()).machine, 2**22 + 1, "never")
+    dead = json.dumps(json.loads(owner_of(os.getpid())) | {"pid": 2**22 + 1})
     with (
-        mock.patch.object(Owner, "of", return_value=dead),
+        mock.patch.object(writer, "owner_of", return_value=dead),
         files_of_at_most(33_000),  # just room for what SQLite shares in memory
     ):
         status, _, err = run(more)

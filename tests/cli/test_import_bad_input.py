@@ -8,7 +8,6 @@ import zipfile
 import numpy as np
 import pyarrow as pa
 import pytest
-import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
@@ -79,12 +78,12 @@ BAD = {
     "unknown node": (
         edges("source,target\n0,1\n0,99\n1,98\n"),
         "'target' must name nodes of the node table (got '99' in row 2; 2 unknown "
-        "in total: 0 in 'source' and 2 in 'target')",
+        "in total)",
     ),
     "unknown nodes": (
         edges("source,target\n97,98\n0,99\n"),
         "'source' must name nodes of the node table (got '97' in row 1; 3 unknown "
-        "in total: 1 in 'source' and 2 in 'target')",
+        "in total)",
     ),
     "no header of edges": (
         edges("0,1\n1,2\n"),
@@ -124,19 +123,18 @@ def test_bad_tables(refused, files, fault):
         ("--id idd", "(got ['id', 'size', 'kind']; did you mean 'id'?)"),
         ("--features kind", "'features' must not have the label 'kind'"),
         ("--features size,size", "each once (got 'size,size')"),
-        ("--text id", "'text' must name features, ['size'] (got ['id'])"),
-        ("--numeric kind", "'text' must name features, ['size'] (got ['kind'])"),
+        ("--text id", "'text' must name features, ['size'] (got 'id')"),
+        ("--numeric kind", "'numeric' must name features, ['size'] (got 'kind')"),
         ("--splits kind", "'kind' must be one of ['test', 'train'"),
         ("--splits part", "must have the column 'part' of the splits"),
         ("--delimiter ;;", "'delimiter' must be one character"),
-        ("--set kind", "'text' must name features, ['size'] (got ['kind'])"),
+        ("--set kind", "'set' must name features, ['size'] (got 'kind')"),
         ("--date size", "'size' must be dates such as 2024-05-31 (got '0' in row 1)"),
         ("--encoding log", "'encoding' must be one of ['quantile', 'standard', 'raw']"),
         ("--task rank", "'task' must be one of ['auto', 'classification',"),
         ("--task regression", "'kind' must be numbers (got 'a' in row 1)"),
         ("--max-words -1", "'max_words' must be"),
         ("--missing 0,0", "each once (got '0,0')"),
-        ("--edges A.npz", "A.npz: cannot be read (No such file"),
         ("--words bag", "'words' must be one of ['tfidf', 'hashed']"),
         ("--max-cells 20", "at most 20 cells, or --max-cells (ECG_MAX_CELLS) must"),
         ("--nodes nodes.xls", "must be one of ['.csv', '.tsv', '.txt', '.parquet']"),
@@ -151,15 +149,11 @@ def test_bad_options(refused, files, options, message):
     assert message in refused(*IMPORT, *options.split())
 
 
-def test_the_column_that_edges_name_nodes_by_is_suggested(refused, files):
+def test_unknown_nodes_are_counted(refused, files):
     codes = "".join(f"{i},c{i},c{i % 5},{'ab'[i % 2]}\n" for i in range(24))
     (files / "nodes.csv").write_text("id,the code,group,kind\n" + codes)
     (files / "edges.csv").write_text("source,target\nc0,c1\nc1,c2\n")
-    said = refused(*IMPORT)
-    assert "4 unknown in total: 2 in 'source' and 2 in 'target')" in said
-    assert "the column 'the code' has all of them: --id 'the code'" in said
-    (files / "edges.csv").write_text("source,target\nc0,c1\nc1,c99\n")
-    assert "--id" not in refused(*IMPORT)
+    assert "(got 'c0' in row 1; 4 unknown in total)" in refused(*IMPORT)
 
 
 def test_neither_features_nor_edges(refused, files):
@@ -231,12 +225,6 @@ def npz(**changed):
     return buffer.getvalue()
 
 
-def saved(value):
-    buffer = io.BytesIO()
-    torch.save(value, buffer)
-    return buffer.getvalue()
-
-
 def zip_of(**members):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -261,12 +249,6 @@ def huge_header():
     return buffer.getvalue()
 
 
-TENSORS = {"x": torch.zeros(3, 2), "y": torch.arange(3)}
-BILLION_LAUGHS = (
-    '<?xml version="1.0"?><!DOCTYPE l [<!ENTITY a "aaaaaaaaaaaaaaaaaaaaaaaa">'
-    + "".join(f'<!ENTITY {chr(98 + i)} "{f"&{chr(97 + i)};" * 50}">' for i in range(8))
-    + "]><graphml>&i;</graphml>"
-)
 BAD_GRAPHS = {
     "truncated": ("g.npz", npz()[:400], "must be a whole .npz file"),
     "no zip": ("g.npz", b"hello", "must be a whole .npz file"),
@@ -279,16 +261,7 @@ BAD_GRAPHS = {
     "names": ("g.npz", npz(node_ids=np.array(["a"] * 12)), "each of 12 nodes once"),
     "masks": ("g.npz", npz(val_masks=np.ones((1, 12), bool)), "must not overlap"),
     "absent": ("g.npz", None, "cannot be read"),
-    "pickle": ("g.pt", saved(Evil()), "got __builtin__.print, which is never"),
-    "nested pickle": ("g.pt", saved(TENSORS | {"edge_index": Evil()}), "could run"),
-    "old format": ("g.pt", b"\x80\x02.", "must be a PyG Data"),
-    "half": ("g.pt", saved(TENSORS)[:300], "must be a PyG Data"),
-    "no edges": ("g.pt", saved(TENSORS), "must have the tensors x, y and edge_index"),
-    "a list": ("g.pt", saved([1, 2]), "must be a PyG Data"),
-    "no safetensors": ("g.safetensors", b"\xff" * 20, "must be a whole .safetens"),
-    "no xml": ("g.graphml", b"<graphml", "must be a GraphML file"),
-    "laughs": ("g.graphml", BILLION_LAUGHS.encode(), "must be a GraphML file"),
-    "ending": ("g.pkl", b"", "must be one of ['.npz', '.pt'"),
+    "ending": ("g.pkl", b"", "must be a whole .npz file"),
 }
 
 
@@ -387,18 +360,12 @@ def test_mutated_tables(tmp_path, data, which):
     expect_a_graph_or_one_line(lambda: import_files(*pair, options), tmp_path)
 
 
-WHOLE = {
-    "g.npz": npz(),
-    "g.pt": saved(TENSORS | {"edge_index": torch.zeros(2, 1).long()}),
-}
-
-
 @settings(max_examples=300, deadline=None, suppress_health_check=SLOW)
-@given(data=st.data(), name=st.sampled_from(sorted(WHOLE)))
-def test_mutated_graphs(tmp_path, data, name):
-    (tmp_path / name).write_bytes(mutated(WHOLE[name], data.draw))
-    options = ImportOptions(label="label")
-    expect_a_graph_or_one_line(lambda: import_graph(tmp_path / name, options), tmp_path)
+@given(data=st.data())
+def test_mutated_graphs(tmp_path, data):
+    path, options = tmp_path / "g.npz", ImportOptions(label="label")
+    path.write_bytes(mutated(npz(), data.draw))
+    expect_a_graph_or_one_line(lambda: import_graph(path, options), tmp_path)
 
 
 def test_what_an_import_lacks_is_named(refused, files):
@@ -429,7 +396,6 @@ def test_all_columns_are_named_by_kind_and_reason(ecg_gnn, files):
     (files / "nodes.csv").write_text("\n".join(map(",".join, table)))
     status, out, _ = ecg_gnn(*IMPORT)
     assert status == 0
-    assert max(len(line) for line in out.splitlines() if "size" in line) <= 100
     text = " ".join(out.split())
     assert f"columns numeric: {', '.join(names[9:])}" in text
     reason = "a different value in nearly every row"

@@ -1,14 +1,12 @@
 """``ecg-gnn knn``, and ``--knn`` of the other verbs."""
 
 import json
-import resource
 
 import numpy as np
 import pytest
 import torch
 
 from ecg_gnn.evolve import knn_graph
-from ecg_gnn.evolve.exact import blocks
 from small_runs import BOARD, RUN
 
 KNN = ["knn", "--embeddings", "z.npy", "--out", "edges.npy"]
@@ -38,6 +36,11 @@ def test_writes_the_graph(ecg_gnn, tmp_path, z, memory):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.npy", "z.npy"]
 
 
+def test_a_flag_of_earlier_versions_is_still_taken(ecg_gnn, z):
+    assert ecg_gnn(*KNN, "--patience", 5)[0] == 0
+    assert "--patience" not in ecg_gnn("knn", "--help")[1]
+
+
 def test_self_loops_only(ecg_gnn, tmp_path, z):
     assert ecg_gnn(*KNN, "--self-loops", "only")[0] == 0
     assert torch.equal(written(tmp_path), torch.arange(200).expand(2, -1))
@@ -51,45 +54,6 @@ def test_approximate_graphs_tell_their_recall(ecg_gnn, z):
     assert "of the true neighbours)" in ecg_gnn(*KNN, "--knn", "ivf")[1]
 
 
-def test_goes_on_after_a_full_disk(ecg_gnn, tmp_path, z, monkeypatch):
-    inner, searched = blocks.search_block, []
-
-    def spy(*arguments):
-        searched.append(arguments[-1][0])
-        if len(searched) == 2:  # no file may grow any more
-            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-        return inner(*arguments)
-
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    monkeypatch.setattr(blocks, "search_block", spy)
-    small = [*KNN, "--memory", "0.0001"]
-    try:
-        status, _, err = ecg_gnn(*small)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert status == 1, err
-    assert err.count("\n") == 1
-    assert "edges.npy.partial" in err
-    kept = sorted(path.name for path in (tmp_path / "edges.npy.partial").iterdir())
-    assert len(kept) == 2  # a block, and what it belongs to
-    assert not (tmp_path / "edges.npy").exists()
-    assert ecg_gnn(*small)[0] == 0
-    assert searched.count(0) == 1
-    assert torch.equal(written(tmp_path), knn_graph(z, 10))
-    assert not (tmp_path / "edges.npy.partial").exists()
-
-
-def test_another_searchs_rows_are_not_taken(ecg_gnn, tmp_path, z, monkeypatch):
-    monkeypatch.setattr(blocks, "search_block", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        ecg_gnn(*KNN, "--memory", "0.0001")
-    monkeypatch.undo()
-    monkeypatch.chdir(tmp_path)
-    status, _, err = ecg_gnn(*KNN, "--memory", "0.0001", "--k", 3)
-    assert status == 2
-    assert "holds another search" in err
-
-
 REFUSED = {
     "--out edges.txt": "'out' must be an .npy file (got 'edges.txt')",
     "--out z.npy": "'out' must be another file than 'z.npy'",
@@ -97,8 +61,6 @@ REFUSED = {
     "--k 200": "'k' must be in [1, 199] (got 200)",
     "--knn=fast": "'knn' must be one of ['auto', 'exact', 'ivf', 'hnsw'] (got",
     "--memory 0": "'memory' must be in [",
-    "--memory 0.00001": "'memory' must be at least",
-    "--patience 0": "'patience' must be in [1, 604800.0] (got 0.0)",
     "--similarity same": "error: 'similarity' must be one of",
 }
 

@@ -56,7 +56,7 @@ def test_mistakes_are_one_line(refused, tmp_path):
         "study", "figure", "effect", *store, "--out", "f.png"
     )
     assert "for the figure tsne only" in refused(
-        *figure, "--out", "f.png", "--dataset", "cora"
+        *figure, "--out", "f.png", "--dataset", "texas"
     )
     assert "'nodes' must be" in refused(
         "study", "figure", "tsne", *store, "--out", "f.png", "--nodes", "1"

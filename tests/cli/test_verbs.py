@@ -67,7 +67,7 @@ def test_data_list(ecg_gnn):
     rows = json.loads(out)
     assert status == 0
     names = {row["name"] for row in rows}
-    assert {"roman-empire", "tolokers", "texas", "cora", "minesweeper-gen"} <= names
+    assert {"roman-empire", "tolokers", "texas", "minesweeper-gen"} <= names
     status, out, _ = ecg_gnn("data", "list")
     assert status == 0
     assert all(name in out for name in names)

@@ -159,7 +159,8 @@ def test_the_best_of_the_plain_and_the_best_with_labels_stand_apart(made):
         *("baseline + labels", "ECG (mlp), gated + labels", "identity, gated + labels"),
     ]
     # The paper has no such rows: its numbers stand beside the plain baseline only.
-    assert [row["paper_mean"] is not None for row in rows] == [True] + 5 * [False]
+    sources = [row["published_source"] for row in rows]
+    assert sources == ["ECG paper"] + 5 * [None]
 
 
 @pytest.mark.parametrize("name", ["results", "embeddings", "hyperparameters"])
@@ -192,9 +193,9 @@ def test_graphs_of_one_name_are_told_apart(made):
         labels = [graph.label for graph in measured_graphs(store)]
     name = "G_ECG (mlp, k = None, self-loops exclude"
     assert labels == [
-        f"{name}, embed hidden None, embed lr None)",
-        f"{name}, embed hidden 64, embed lr 0.25)",
-        f"{name}, embed hidden None, embed lr 0.5)",
+        f"{name}, embed.hidden None, embed.lr None)",
+        f"{name}, embed.hidden 64, embed.lr 0.25)",
+        f"{name}, embed.hidden None, embed.lr 0.5)",
         "G_ECG (mlp, k = 7, self-loops exclude)",
     ]
 

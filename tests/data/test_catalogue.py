@@ -32,7 +32,7 @@ def toy_entry(arrays, save, monkeypatch):
 
 
 def test_table_is_complete():
-    assert len(CATALOGUE) == 20
+    assert len(CATALOGUE) == 17
     for name, entry in CATALOGUE.items():
         assert name == entry.name
         assert entry.description
@@ -71,10 +71,9 @@ def test_generators_match_their_entries():
 
 
 def test_absent_file_is_downloaded_once(toy_entry, tmp_path, monkeypatch):
-    root, told = tmp_path / "root", []
-    dataset = load_dataset("texas", data_root=root, progress=lambda *p: told.append(p))
+    root = tmp_path / "root"
+    dataset = load_dataset("texas", data_root=root)
     assert dataset.num_nodes == 24
-    assert told
     assert [p.name for p in root.iterdir()] == ["texas.npz"]
     monkeypatch.setattr(catalogue, "BASE_URL", "http://127.0.0.1:9/")
     assert load_dataset("Texas", data_root=root).sha256 == dataset.sha256
@@ -104,16 +103,6 @@ def test_file_with_another_checksum_is_refused(toy_entry, tmp_path):
         load_dataset("texas", data_root=root)
 
 
-def test_hyphens_in_file_names(arrays, save, monkeypatch, tmp_path):
-    path = save(arrays, "chameleon-filtered.npz")
-    entry = dataclasses.replace(
-        CATALOGUE["chameleon-filtered"], sha256=sha256_of_file(path), classes=2
-    )
-    monkeypatch.setitem(CATALOGUE, "chameleon-filtered", entry)
-    got = load_dataset("chameleon_filtered", data_root=tmp_path, download=False)
-    assert got.num_nodes == 24
-
-
 def test_data_root_order(monkeypatch):
     monkeypatch.setenv("ECG_DATA", "/from/env")
     assert resolve_data_root("/given") == Path("/given")
@@ -140,15 +129,7 @@ def test_parameters():
     assert load_dataset("csbm:nodes=50,homophily=1").num_nodes == 50
 
 
-def test_a_graph_that_is_nearly_there_is_named(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("graphs").mkdir()
-    Path("graphs/roads.npz").touch()
-    Path("cities.npz").touch()
-    with pytest.raises(InputError, match=r"No such .*; did you mean 'roads.npz'\?"):
-        load_dataset("graphs/road.npz")
-    with pytest.raises(InputError, match=r"'cities'; did you mean 'cities.npz'\?"):
-        load_dataset("cities")
+def test_a_graph_that_is_not_there():
     with pytest.raises(InputError, match=r"\(No such file or directory\)"):
         load_dataset("nowhere/roads.npz")
 

@@ -9,7 +9,7 @@ from ecg_gnn.data import make_dataset as make
 
 
 def test_list_is_the_catalogue(tmp_path):
-    (tmp_path / "squirrel-filtered.npz").touch()
+    (tmp_path / "squirrel_filtered.npz").touch()
     rows = list_datasets(tmp_path)
     assert [row["name"] for row in rows] == list(CATALOGUE)
     present = {row["name"] for row in rows if row["present"]}

@@ -43,14 +43,6 @@ def test_each_node_is_drawn_about_half_the_time():
         assert np.abs(masks.float().mean(dim=0).numpy() - share).max() < 0.056
 
 
-@pytest.mark.parametrize(
-    "y", [torch.zeros(0).long(), torch.zeros(3), torch.zeros(2, 2).long()]
-)
-def test_wrong_labels_are_refused(y):
-    with pytest.raises(InputError, match=r"'y' must be a non-empty \[N\] tensor"):
-        stratified_splits(y, 1, 0)
-
-
 def test_no_splits_is_refused():
     with pytest.raises(InputError, match=r"'num_splits' must be in \[1, inf\)"):
         stratified_splits(torch.arange(3), 0, 0)

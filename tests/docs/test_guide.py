@@ -6,11 +6,12 @@ import subprocess
 import sys
 
 import pytest
+import typer
 import yaml
 
 from browser import WIDER, Browser, find_browser
 from documented import ROOT
-from ecg_gnn.cli import VERBS, load
+from ecg_gnn.cli.verbs import app
 
 DOCS = ROOT / "docs"
 SITE_ADDRESS = re.compile(r"""(?:src|href)=["'](?:https?:)?//([^/"']+)""")
@@ -61,8 +62,7 @@ def test_site_is_whole(site):
 
 def test_the_command_line_is_on_its_page(site):
     page = (site / "guide/cli.html").read_text()
-    for verb in VERBS:
-        command = load(verb)
+    for verb, command in typer.main.get_command(app).commands.items():
         for name in (verb, *(f"{verb}-{each}" for each in inner_commands(command))):
             assert f'id="ecg-gnn-{name}"' in page
         for each in (command, *inner_commands(command).values()):

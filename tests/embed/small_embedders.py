@@ -1,10 +1,12 @@
 """Every embedder, small enough to be fitted many times."""
 
+from dataclasses import replace
+
 import torch
 
+from ecg_gnn.config import ModelConfig
 from ecg_gnn.embed import (
     BGRLEmbedder,
-    ConcatEmbedder,
     FeaturesEmbedder,
     IdentityControl,
     MLPEmbedder,
@@ -22,21 +24,17 @@ NUM_NODES = 40
 FEW_STEPS = LoopSettings(steps=6, lr=1e-2)
 MLP = MLPEmbedder(hidden_channels=16, num_layers=1, train=FEW_STEPS)
 BGRL = BGRLEmbedder(widths=(12, 8), predictor_channels=16, steps=6)
-GNN = TrainedModelEmbedder(hidden_channels=16, num_layers=1, train=FEW_STEPS)
+SMALL = ModelConfig(hidden=16, layers=1, drop_edge=0.0)
+GNN = TrainedModelEmbedder(SMALL, train=FEW_STEPS)
 
 EMBEDDERS = {
     "mlp": MLP,
     "bgrl": BGRL,
-    "mlp+bgrl": ConcatEmbedder((MLP, BGRL)),
     "mlp-gnn": TrainedModelEmbedder(
-        model="gat-sep",
-        hidden_channels=16,
-        num_layers=1,
-        drop_edge=0.5,
-        train=FEW_STEPS,
+        replace(SMALL, name="gat-sep", drop_edge=0.5), train=FEW_STEPS
     ),
     "tuned-gnn": TrainedModelEmbedder(
-        backbone="tuned", hidden_channels=16, train=FEW_STEPS
+        replace(SMALL, backbone="tuned", layers=2), train=FEW_STEPS
     ),
     "features": FeaturesEmbedder(),
     "structure": StructureEmbedder(),

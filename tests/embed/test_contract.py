@@ -27,7 +27,7 @@ def test_every_embedder_says_what_it_sees(name):
     embedder = EMBEDDERS[name]
     assert isinstance(embedder, Embedder)
     assert embedder.leaks == (name == "oracle")
-    reads = {"mlp", "mlp+bgrl", "mlp-gnn", "tuned-gnn", "oracle"}
+    reads = {"mlp", "mlp-gnn", "tuned-gnn", "oracle"}
     assert embedder.uses_labels == (name in reads)
 
 

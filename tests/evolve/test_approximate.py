@@ -8,15 +8,13 @@ from hypothesis import strategies as st
 from ecg_gnn.evolve import approximate, backends, knn_graph, knn_search
 from ecg_gnn.evolve.approximate import (
     Index,
-    IndexSearch,
     exact_kth,
     num_cells,
-    search_index,
+    search_approximately,
 )
 from ecg_gnn.evolve.exact.canonical import canonicalise
-from ecg_gnn.evolve.exact.ties import Task
+from ecg_gnn.evolve.exact.nearest import Search
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.seeds import derive_seed
 from evolve.knn_cases import METRICS, clusters, embeddings, randn, tied_embeddings
 from evolve.knn_reference import reference_graph
 
@@ -24,8 +22,8 @@ faiss = pytest.importorskip("faiss")
 APPROXIMATE = ["ivf", "hnsw"]
 
 
-def task_of(z, k=5, metric="cosine", seed=0):
-    return Task(canonicalise(z, metric), k, derive_seed(seed, "knn-ties"))
+def search_for(z, k=5, metric="cosine", seed=0):
+    return Search(canonicalise(z, metric), k, seed)
 
 
 def rows_of(graph, k):
@@ -60,7 +58,7 @@ def test_few_rows_are_searched_exactly_or_as_well(knn, case, metric):
     assert graph.recall == 1.0
     if knn == "ivf":  # which has no cells here
         canonical, nodes = canonicalise(z, metric), torch.arange(len(z))
-        scores = canonical.pair_scores(nodes, rows_of(graph, k))
+        scores = canonical.candidate_scores(nodes, rows_of(graph, k))
         assert torch.equal(scores.amin(1), exact_kth(canonical, nodes, k))
 
 
@@ -104,18 +102,18 @@ def test_a_seed_determines_the_graph(knn, monkeypatch):
 
 def test_order_among_candidates_is_exact(monkeypatch):
     """The k most similar of whatever candidates an index gives."""
-    task = task_of(randn(300, 4))
-    search = IndexSearch(task, "ivf", 0)
-    offered = torch.arange(0, 300, 23)  # places in the index
+    search = search_for(randn(300, 4))
+    offered, indexes = torch.arange(0, 300, 23), []
 
-    def candidates(self, rows, count):
+    def places(self, rows):
+        indexes.append(self.nodes)
         return offered.expand(len(rows), -1)
 
-    monkeypatch.setattr(Index, "search", candidates)
+    monkeypatch.setattr(Index, "places", places)
     with pytest.warns(UserWarning, match=r"finds .* less than 95%: --knn exact"):
-        neighbours, _, recall = search_index(task, "ivf", 0)
-    nodes, others = torch.arange(300), search.indexed[offered]
-    scores = task.canonical.scores(nodes, others)
+        neighbours, recall = search_approximately("ivf", search)
+    nodes, others = torch.arange(300), indexes[0][offered]
+    scores = search.canonical.scores(nodes, others)
     scores[nodes.unsqueeze(1) == others] = -torch.inf
     assert torch.equal(neighbours, others[scores.topk(5).indices].sort(1).values)
     assert recall < 0.95
@@ -124,29 +122,43 @@ def test_order_among_candidates_is_exact(monkeypatch):
 def test_too_few_candidates_are_made_up_for(monkeypatch):
     z = embeddings("ties", 200)
 
-    def nothing(self, rows, count):
-        return torch.full((len(rows), count), -1)
+    def nothing(self, rows):
+        return torch.full((len(rows), self.width), -1)
 
-    monkeypatch.setattr(Index, "search", nothing)
-    neighbours, _, recall = search_index(task_of(z), "hnsw", 0)
+    monkeypatch.setattr(Index, "places", nothing)
+    neighbours, recall = search_approximately("hnsw", search_for(z))
     assert recall == 1.0
     assert torch.equal(neighbours, knn_graph(z, 5)[0].view(-1, 5))
 
 
-def test_an_index_holds_few_of_many_duplicates():
+def test_an_index_holds_few_of_many_duplicates(monkeypatch):
     z = torch.cat([randn(50, 4), torch.ones(900, 4), randn(50, 4, seed=1)])
-    search = IndexSearch(task_of(z), "ivf", 0)
-    assert search.indexed.numel() == 100 + 14  # k, eight more, and the node itself
-    assert search.has_many_duplicates.nonzero().squeeze(1).tolist() == [*range(50, 950)]
+    sizes, exactly = [], []
+    inner, real = Index.tune, approximate.search_exactly
+
+    def tune(self, nodes, k):
+        sizes.append(self.nodes.numel())
+        inner(self, nodes, k)
+
+    def search_exactly(search, groups, nodes):
+        exactly.extend(nodes.tolist())
+        return real(search, groups, nodes)
+
+    monkeypatch.setattr(Index, "tune", tune)
+    monkeypatch.setattr(approximate, "search_exactly", search_exactly)
     assert knn_search(z, 5, knn="ivf").recall >= 0.95
+    assert sizes == [100 + 14]  # k, eight more, and the node itself
+    assert exactly == [*range(50, 950)]
 
 
 def test_small_pieces_change_nothing(monkeypatch):
-    task = task_of(embeddings("half-zero", 500))
-    want = search_index(task, "ivf", 0)
+    search = search_for(embeddings("half-zero", 500))
+    want = search_approximately("ivf", search)
     monkeypatch.setattr(approximate, "_PAIRS_AT_A_TIME", 600)
-    again = search_index(task, "ivf", 0)
-    assert torch.equal(again.neighbours, want.neighbours)
+    monkeypatch.setattr(approximate, "_SCORES_AT_A_TIME", 600)
+    again = search_approximately("ivf", search)
+    assert torch.equal(again[0], want[0])
+    assert again[1] == want[1]
 
 
 def test_rows_on_a_gpu_are_searched_by_the_cpu(device):
@@ -158,10 +170,11 @@ def test_rows_on_a_gpu_are_searched_by_the_cpu(device):
 
 
 def test_effort_grows_until_enough_is_found():
-    search = IndexSearch(task_of(randn(800, 32)), "ivf", 0)
-    before = search.index.effort
-    search.tune(torch.arange(0, 800, 10))
-    assert before < search.index.effort <= search.index.max_effort
+    canonical = canonicalise(randn(800, 32), "cosine")
+    index = Index(canonical, torch.arange(800), 14, "ivf", 0)
+    before = index.effort
+    index.tune(torch.arange(0, 800, 10), 5)
+    assert before < index.effort <= index.max_effort
 
 
 def test_progress_reaches_the_end():
@@ -181,19 +194,3 @@ def test_without_faiss(knn, monkeypatch):
     message = rf"'knn' '{knn}' needs the package 'faiss': pip install 'ecg-gnn\[ann\]'"
     with pytest.raises(InputError, match=message):
         knn_graph(randn(20, 3), 2, knn=knn)
-
-
-@pytest.mark.parametrize(
-    "error", [MemoryError(), RuntimeError("std::bad_alloc"), ValueError("other")]
-)
-def test_an_index_that_does_not_fit_says_what_to_do(error, monkeypatch):
-    def fail(*_):
-        raise error
-
-    monkeypatch.setattr(approximate, "search_index", fail)
-    known = not isinstance(error, ValueError)
-    message = r"\(ivf\) among 50 × 8 .* 'knn' exact .* width to 4 \(now 8\)$"
-    with pytest.raises(
-        MemoryError if known else ValueError, match=message if known else "^other$"
-    ):
-        knn_search(randn(50, 8), 3, knn="ivf")

@@ -1,19 +1,22 @@
 """The evolved graph against its definition, whatever way it is computed."""
 
+from itertools import product
+
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ecg_gnn.evolve import knn_graph
+from ecg_gnn.evolve import backends, knn_graph
+from ecg_gnn.evolve import knn as knn_module
 from ecg_gnn.evolve.exact import canonical as canonical_module
-from ecg_gnn.evolve.exact import compiled, nearest
-from ecg_gnn.evolve.exact.canonical import Canonical, Operand, canonicalise
-from ecg_gnn.evolve.exact.ties import Task
+from ecg_gnn.evolve.exact import nearest
+from ecg_gnn.evolve.exact.canonical import Canonical, FloatScores, canonicalise
+from ecg_gnn.evolve.exact.nearest import Search
 from ecg_gnn.kernels import hashing as rows
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.seeds import derive_seed
 from evolve.knn_cases import METRICS, integers, randn, tied_embeddings
 from evolve.knn_reference import reference_graph
 
@@ -45,17 +48,14 @@ def test_every_path_matches_definition(metric, dim):
 
 def every_path(z, k, metric, seed):
     """The neighbours of all nodes, forced through each way of computing them."""
-    task = Task(canonicalise(z, metric), k, derive_seed(seed, "knn-ties"))
+    search = Search(canonicalise(z, metric), k, seed)
     everybody = torch.arange(z.size(0))
-    groups = rows.distinct_rows(task.canonical.grid)
-    by_groups = nearest.search_groups(task, groups, everybody)
-    yield by_groups
-    yield nearest.search_groups(task, everybody, everybody)
-    if compiled.usable(task):
-        found, sure = compiled.search_compiled(task)
-        yield torch.where(sure.unsqueeze(1), found, by_groups)
-    yield nearest.search_left(task, everybody)
-    yield nearest.nearest(task)
+    groups = rows.distinct_rows(search.canonical.grid)
+    yield nearest.search_exactly(search, groups, everybody)
+    yield nearest.search_exactly(search, everybody, everybody)
+    for engine in ("fast", "reference"):
+        with using_engine(engine):
+            yield nearest.nearest(search)
 
 
 @pytest.mark.parametrize(
@@ -64,26 +64,23 @@ def every_path(z, k, metric, seed):
 def test_close_calls_are_decided_exactly(metric, noise):
     # Clusters so tight that float32 scores cannot tell their members apart.
     z = randn(6, 32)[torch.arange(300) % 6].double() + noise * randn(300, 32, seed=1)
-    task = Task(canonicalise(z, metric), 5, 0)
-    scores = task.canonical.scores(torch.arange(300), torch.arange(300))
+    search = Search(canonicalise(z, metric), 5, 0)
+    scores = search.canonical.scores(torch.arange(300), torch.arange(300))
     want = scores.fill_diagonal_(-torch.inf).topk(5).indices.sort().values
-    assert torch.equal(nearest.search_left(task, torch.arange(300)), want)
-    assert torch.equal(nearest.nearest(task), want)
-    if compiled.usable(task):
-        found, sure = compiled.search_compiled(task)
-        assert not sure.all()
-        assert torch.equal(found[sure], want[sure])
+    for engine in ("fast", "reference"):
+        with using_engine(engine):
+            assert torch.equal(nearest.nearest(search), want)
 
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_float32_scores_keep_their_bound(metric):
     z = randn(200, 48) * torch.logspace(-2, 1, 200).unsqueeze(1) + 0.5
     canonical = canonicalise(z, metric)
-    operand = Operand.of(canonical, canonical.mean())
+    floats = FloatScores.of(canonical)
     nodes = torch.arange(200)
-    product = (operand.left @ operand.right().t()).double()
-    error = product + operand.constant - canonical.scores(nodes, nodes)
-    assert bool((error.abs() <= operand.error(operand).unsqueeze(1)).all())
+    product = (floats.left @ floats.right.t()).double()
+    error = product + floats.constant - canonical.scores(nodes, nodes)
+    assert bool((error.abs() <= floats.error.unsqueeze(1)).all())
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -97,7 +94,7 @@ def test_exact_scores_do_not_depend_on_the_order_of_summation(metric):
     assert torch.equal(scores, two.scores(nodes, nodes))
     assert torch.equal(scores, scores.t())
     everybody = nodes.expand(64, 64)
-    assert torch.equal(scores, one.pair_scores(nodes, everybody))
+    assert torch.equal(scores, one.candidate_scores(nodes, everybody))
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -154,8 +151,7 @@ def test_wide_rows_without_a_float32_bound(monkeypatch):
     want = knn_graph(z, 3)
     monkeypatch.setattr(canonical_module, "_UNIT_ROUNDOFF", 1.0)
     canonical = canonicalise(z, "cosine")
-    operand = Operand.of(canonical, canonical.mean())
-    assert bool(operand.error(operand).isinf().all())
+    assert bool(FloatScores.of(canonical).error.isinf().all())
     assert torch.equal(knn_graph(z, 3), want)
     with using_engine("reference"):
         assert torch.equal(knn_graph(z, 3), want)
@@ -231,9 +227,10 @@ def test_never_holds_all_scores():
                 self.numel = max(self.numel, out.numel())
             return out
 
-    for z in (randn(2000, 8), torch.ones(2000, 8)):
+    limits = {"block_size": 50}, {"memory": 50 * 2000 * 32}
+    for z, limit in product((randn(2000, 8), torch.ones(2000, 8)), limits):
         with Largest() as largest:
-            knn_graph(z, 5, block_size=50)
+            knn_graph(z, 5, **limit)
         assert largest.numel <= 2000 * 64
 
 
@@ -247,10 +244,14 @@ def test_never_holds_all_scores():
         ({"metric": "manhattan"}, r"'metric' must be one of \['cosine', 'dot', 'eucl"),
         ({"self_loops": "yes"}, r"'self_loops' must be one of .* \(got 'yes'\)"),
         ({"block_size": 0}, r"'block_size' must be in \[1, inf\) \(got 0\)"),
+        ({"memory": 0}, r"'memory' must be in \[1, inf\) \(got 0\)"),
         ({"z": torch.ones(3)}, r"'z' must be a floating tensor \[N, D\] \(got torch"),
         ({"z": torch.ones(3, 2).int()}, r"got torch.int32 \[3, 2\]"),
         ({"z": [[1.0]]}, r"'z' must be a floating tensor"),
         ({"z": torch.ones(0, 4)}, r"'z' must not be empty \(got shape \[0, 4\]\)"),
+        ({"z": np.ones((3, 2), dtype=np.int32)}, r"got torch.int32 \[3, 2\]"),
+        ({"z": np.ones((3, 2), dtype=">f4")}, "'z' must be a floating array"),
+        ({"z": np.array([["a"]])}, "'z' must be a floating array"),
     ],
 )
 def test_errors(change, message):
@@ -265,3 +266,32 @@ def test_names_the_first_bad_row(bad):
     z[[17, 30], 2] = bad
     with pytest.raises(InputError, match=r"NaN or infinity in row 17\)"):
         knn_graph(z, 4)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_arrays_and_mapped_files(tmp_path, dtype):
+    z = randn(120, 8).numpy().astype(dtype)
+    np.save(tmp_path / "z.npy", z)
+    want = knn_graph(torch.from_numpy(z), 5, seed=1)
+    mapped = np.load(tmp_path / "z.npy", mmap_mode="r")
+    assert torch.equal(knn_graph(mapped, 5, seed=1), want)
+    assert torch.equal(knn_graph(z, 5, seed=1), want)
+
+
+@pytest.mark.parametrize("knn", ["exact", "ivf"])
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("std::bad_alloc"), ValueError("other")]
+)
+def test_memory_that_does_not_suffice_says_what_to_do(knn, error, monkeypatch):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(knn_module, "canonicalise", fail)
+    monkeypatch.setattr(backends, "find_spec", lambda name: name)
+    known = not isinstance(error, ValueError)
+    advice = "set 'knn' to exact.* or " if knn == "ivf" else ""
+    message = rf"\({knn}\) among 50 × 8 .*: {advice}lower .* to 4 \(now 8\)$"
+    with pytest.raises(
+        MemoryError if known else ValueError, match=message if known else "^other$"
+    ):
+        knn_graph(randn(50, 8), 3, knn=knn)

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from ecg_gnn.evolve import knn_graph
-from ecg_gnn.evolve.exact import compiled, nearest
+from ecg_gnn.evolve.exact import nearest
 from ecg_gnn.evolve.exact.canonical import canonicalise, full_precision
-from ecg_gnn.evolve.exact.ties import Task
+from ecg_gnn.evolve.exact.nearest import Search
 from ecg_gnn.kernels import using_engine
 
 METRICS = ["cosine", "dot", "euclidean"]
@@ -26,31 +26,55 @@ def clusters(kind, num_nodes=1200):
     return centres + offsets  # many ties
 
 
-def true_neighbours(task):
-    nodes = torch.arange(task.canonical.num_nodes, device=task.canonical.grid.device)
-    return nearest.search_groups(task, nodes, nodes)
+def true_neighbours(search):
+    grid = search.canonical.grid
+    nodes = torch.arange(len(grid), device=grid.device)
+    return nearest.search_exactly(search, nodes, nodes)
+
+
+@pytest.fixture
+def searched_exactly(monkeypatch):
+    """How many nodes float32 scores could not decide."""
+    counts, inner = [], nearest.search_exactly
+
+    def spy(search, groups, nodes):
+        counts.append(nodes.numel())
+        return inner(search, groups, nodes)
+
+    monkeypatch.setattr(nearest, "search_exactly", spy)
+    return counts
 
 
 @pytest.mark.parametrize("engine", ["fast", "reference"])
 @pytest.mark.parametrize("kind", ["noise", "ties"])
 @pytest.mark.parametrize("metric", METRICS)
-def test_finds_what_the_first_look_could_not(metric, kind, engine, device):
-    task = Task(canonicalise(clusters(kind).to(device), metric), 4, 7)
-    want = true_neighbours(task)
+def test_finds_what_the_first_look_could_not(
+    metric, kind, engine, device, searched_exactly
+):
+    search = Search(canonicalise(clusters(kind).to(device), metric), 4, 7)
+    want = true_neighbours(search)
+    searched_exactly.clear()
     with using_engine(engine):
-        assert torch.equal(nearest.nearest(task), want)
-        left = torch.arange(0, task.canonical.num_nodes, 3, device=device)
-        assert torch.equal(nearest.search_left(task, left), want[left])
-        if compiled.usable(task):
-            sure = compiled.search_compiled(task).sure
-            # Far along a centre is near to everybody in its cluster.
-            assert metric == "dot" or int((~sure).sum()) > 600
+        assert torch.equal(nearest.nearest(search), want)
+    # Far along a centre is near to everybody in its cluster.
+    assert metric == "dot" or sum(searched_exactly) > 600
+
+
+@pytest.mark.parametrize("engine", ["fast", "reference"])
+@pytest.mark.parametrize("metric", METRICS)
+def test_float32_decides_nearly_everything(metric, engine, device, searched_exactly):
+    z = randn(6, 24)[torch.arange(1500) % 6] + 0.1 * randn(1500, 24, seed=1)
+    search = Search(canonicalise(z.to(device), metric), 5, 3)
+    with using_engine(engine):
+        found = nearest.nearest(search)
+    assert sum(searched_exactly) < 0.01 * len(z)
+    assert torch.equal(found, true_neighbours(search))
 
 
 def test_many_tiny_clusters(device):
     z = 1000 * randn(64, 8, seed=1)[torch.arange(640) % 64] + 1e-4 * randn(640, 8)
-    task = Task(canonicalise(z.double().to(device), "euclidean"), 9, 0)
-    assert torch.equal(nearest.nearest(task), true_neighbours(task))
+    search = Search(canonicalise(z.double().to(device), "euclidean"), 9, 0)
+    assert torch.equal(nearest.nearest(search), true_neighbours(search))
 
 
 @pytest.fixture

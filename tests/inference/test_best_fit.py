@@ -139,7 +139,7 @@ def test_without_lightgbm_the_others_go_on(few, graph, tmp_path, monkeypatch):
 def test_the_folder_says_everything(few, graph, tmp_path):
     model = fit_best(graph, tmp_path / "model", budget=60)
     files = {path.name for path in (tmp_path / "model").iterdir()}
-    assert files >= {"model.json", "MODEL_CARD.md", "leaderboard.svg"}
+    assert files >= {"model.json", "MODEL_CARD.md"}
     assert [path.name for path in tmp_path.iterdir()] == ["model"]  # nothing else left
     said = json.loads((tmp_path / "model" / "model.json").read_text())["metrics"]
     assert set(said) > KEYS

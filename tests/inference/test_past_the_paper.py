@@ -69,8 +69,8 @@ def test_a_model_is_kept_and_read_again(graph, folder, tmp_path, name):
     card = (tmp_path / "m" / "MODEL_CARD.md").read_text()
     words = {
         "cross_fit": "cross-fitted",
-        "gate": "gate",
-        "evolved_layers": "last layer alone",
+        "gate": "gated: ",
+        "evolved_layers": "in the last layer: ",
         "label_input": "transductive",
     }
     assert words[name] in card
@@ -83,7 +83,7 @@ def test_without_an_evolved_graph_a_card_is_silent_about_how_it_is_read(
     asked = {name: value for name, value in OPTIONS.items() if name != "label_input"}
     fit_model(graph, tmp_path, **dict(QUICK, embedding="none", **asked))
     card = (tmp_path / "MODEL_CARD.md").read_text()
-    for word in ("is cross-fitted", "A gate", "last layer alone"):
+    for word in ("cross-fitted: ", "gated: ", "in the last layer: "):
         assert word not in card
 
 
@@ -106,7 +106,7 @@ def test_a_card_says_who_finds_neighbours(graph, tmp_path):
     fit_model(graph, tmp_path, **crossed)
     card = (tmp_path / "MODEL_CARD.md").read_text()
     assert "| ECG (mlp), cross-fitted, by all models |" in card
-    assert "by all of these models, and those of new nodes by the first" in card
+    assert "- by all models: nodes outside training get neighbours from all" in card
     silent = dict(crossed, embedding="features")
     fit_model(graph, tmp_path / "features", **silent)  # reads no labels: one space
     card = (tmp_path / "features" / "MODEL_CARD.md").read_text()
@@ -164,8 +164,8 @@ def test_the_search_is_the_one_asked_for(board, monkeypatch, knn):
         asked.append(how.pop("knn"))
         return real(z, k, **how)
 
-    real = method.knn_search_jointly
-    monkeypatch.setattr(method, "knn_search_jointly", search)
+    real = method.knn_search
+    monkeypatch.setattr(method, "knn_search", search)
     fitted(board, knn=knn)
     ECGClassifier(knn=knn, steps=2, hidden=8).fit(board.data())
     assert asked == [knn, knn]

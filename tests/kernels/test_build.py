@@ -1,19 +1,13 @@
 """Building the C++ kernels: once, cached, never in the way, and nobody else's."""
 
 import os
-import signal
 import stat
-import subprocess
-import sys
-import time
 
-import psutil
 import pytest
 
 from ecg_gnn.kernels.compiled import building
 
 TRIVIAL = 'extern "C" int answer() { return 42; }\n'
-PROGRAM = "from ecg_gnn.kernels.compiled.building import library; library()"
 
 
 @pytest.fixture
@@ -26,7 +20,7 @@ def fresh_library(monkeypatch, tmp_path):
 @pytest.fixture
 def small_library(fresh_library, monkeypatch, tmp_path):
     """The same of a package that is built in a moment."""
-    if building._compiler() is None:
+    if not building.shutil.which(building._compiler()[0]):
         pytest.skip("no C++ compiler")
     (tmp_path / "small_kernels").mkdir()
     (tmp_path / "small_kernels" / "__init__.py").touch()
@@ -35,8 +29,8 @@ def small_library(fresh_library, monkeypatch, tmp_path):
     return lambda: fresh_library("small_kernels", "small")
 
 
-def kept(folder="kernels"):
-    return sorted(building.cache_folder(folder).rglob("*"))
+def kept():
+    return sorted(building.cache_folder(f"kernels-{os.geteuid()}").rglob("*"))
 
 
 def compiler_that(tmp_path, monkeypatch, does):
@@ -100,40 +94,14 @@ def test_only_what_nobody_else_can_have_put_there_is_loaded(small_library):
     small_library()
     assert built.stat().st_ino != before
     built.parent.chmod(0o777)
-    before = built.stat().st_ino
     small_library()
-    assert built.stat().st_ino != before
-    assert stat.S_IMODE(built.parent.stat().st_mode) == 0o755
+    assert stat.S_IMODE(built.parent.stat().st_mode) == 0o700
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_two_users_of_one_cache(small_library):
+def test_a_folder_of_somebody_else_is_not_used(small_library):
     small_library()
-    (theirs,) = kept()
-    os.chown(theirs.parent, 12345, -1)
-    os.chown(theirs, 12345, -1)
-    assert small_library().answer() == 42
-    (ours,) = kept("kernels-0")
-    assert ours.name == theirs.name
-
-
-def test_nothing_of_an_interrupted_compiler_goes_on(tmp_path):
-    if building._compiler() is None:
-        pytest.skip("no C++ compiler")
-    cache = {"ECG_CACHE": str(tmp_path / "cache"), "TMPDIR": str(tmp_path)}
-    process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM],
-        env=os.environ | cache,
-        stderr=subprocess.DEVNULL,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    children, until = [], time.monotonic() + 60
-    while len(children) < 2 and time.monotonic() < until:
-        time.sleep(0.02)
-        children = psutil.Process(process.pid).children(recursive=True)
-    time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(30) != 0
-    _, alive = psutil.wait_procs(children, timeout=5)
-    assert not alive
-    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    (built,) = kept()
+    os.chown(built.parent, 12345, -1)
+    with pytest.warns(UserWarning, match="belongs to another user"):
+        assert small_library() is None

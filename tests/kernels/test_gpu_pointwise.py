@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch.autograd import gradcheck
 
 from ecg_gnn.kernels import dropout, engine, using_engine
-from ecg_gnn.kernels.dense import bias_dropout
+from ecg_gnn.kernels.dense import linear_dropout
 from ecg_gnn.kernels.hashing import Draw, fresh_seed, hashes
 from kernels.gpu_cases import assert_matches, small_tiles, with_gradients
 from toy_graphs import random
@@ -190,20 +190,23 @@ def test_engines_draw_the_same(rate, gelu, place):
     found = []
     for name in ("fast", "reference"):
         torch.manual_seed(3)
+        linear = torch.nn.Linear(7, 5).to(place)
         inputs = [random(50, 7).to(place, torch.float32)]
-        inputs.append(random(7, seed=2).to(place, torch.float32))
         with using_engine(name):
             found.append(
-                with_gradients(lambda x, b: bias_dropout(x, b, rate, gelu=gelu), inputs)
+                with_gradients(
+                    lambda x, to=linear: linear_dropout([x], to, rate, gelu=gelu),
+                    inputs,
+                )
             )
     for ours, theirs in zip(*found, strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
 
 
 def test_rate_one_drops_all(place):
-    x, bias = random(9, 3).to(place), random(3).to(place)
+    x, linear = random(9, 3).to(place).float(), torch.nn.Linear(3, 2).to(place)
     assert not dropout(x, 1.0).any()
-    assert not bias_dropout(x, bias, 1.0, gelu=True).any()
+    assert not linear_dropout([x], linear, 1.0, gelu=True).any()
 
 
 # --- Column sums ----------------------------------------------------------------------

@@ -6,22 +6,25 @@ from ecg_gnn.nn import SPECIALISED
 from ecg_gnn.paper_settings import winning_embedding
 from ecg_gnn_lab import published
 
+DATASETS = published.read("tables.json")["metric"]
+
 
 def test_the_paper_counts_19_of_20():
-    assert published.head_to_head() == (19, 0, 1)
-
-
-def test_ties_are_means_that_print_alike():
-    pairs = [(80.004, 80.001), (80.01, 80.02), (80.02, 80.01)]
-    assert published.count(pairs) == (1, 1, 1)
+    gains = [
+        ecg.mean - published.headline(dataset, model, ecg=False).mean
+        for dataset in DATASETS
+        for model in published.MODELS
+        if (ecg := published.headline(dataset, model, ecg=True)) is not None
+    ]
+    assert (sum(gain > 0 for gain in gains), len(gains)) == (19, 20)
 
 
 def test_headlines_and_details():
-    assert published.headline("minesweeper", "gcn", ecg=False) == (89.75, 0.52)
-    assert published.headline("minesweeper", "gcn", ecg=True) == (92.63, 0.1)
+    assert published.headline("minesweeper", "gcn", ecg=False)[1:3] == (89.75, 0.52)
+    assert published.headline("minesweeper", "gcn", ecg=True)[1:3] == (92.63, 0.1)
     assert published.headline("tolokers", "resnet", ecg=False).mean == 72.95
     assert published.headline("tolokers", "resnet", ecg=True) is None
-    assert published.detailed("questions", "gt-sep", "mlp-gnn") == (75.5, 1.13)
+    assert published.detailed("questions", "gt-sep", "mlp-gnn")[1:3] == (75.5, 1.13)
     assert published.detailed("questions", "gt-sep", None).mean == 78.05
     assert published.detailed("questions", "gt-sep", "features") is None
 
@@ -40,11 +43,11 @@ def test_the_substitute_has_settings_but_no_numbers():
 
 
 def test_every_winner_is_the_best_of_the_detailed_table():
-    for dataset in published.DATASETS:
+    for dataset in DATASETS:
         for model in ("gcn", "sage", "gat-sep", "gt-sep"):
             winner = winning_embedding(dataset, model)
             headline = published.headline(dataset, model, ecg=True)
-            assert published.detailed(dataset, model, winner) == headline
+            assert published.detailed(dataset, model, winner)[1:] == headline[1:]
 
 
 def test_statistics():
@@ -64,9 +67,10 @@ def test_best_hyperparameters():
 
 
 def test_the_specialised_models_have_a_headline_and_no_ecg():
-    assert set(published.SPECIALISED) < set(SPECIALISED)
-    for model in published.SPECIALISED:
-        for dataset in published.DATASETS:
+    quoted = {*published.read("tables.json")["results"]} & {*SPECIALISED}
+    assert len(quoted) == 8
+    for model in quoted:
+        for dataset in DATASETS:
             assert published.headline(dataset, model, ecg=False) is not None
             assert published.headline(dataset, model, ecg=True) is None
             assert winning_embedding(dataset, model) is None

@@ -2,7 +2,6 @@
 
 import csv
 
-import networkx as nx
 import numpy as np
 import torch
 from pyarrow import parquet
@@ -23,10 +22,6 @@ def wrong_import(folder, command):
         nodes = _rows(folder / options["--nodes"])
         pairs = [list(row.values())[:2] for row in _rows(folder / options["--edges"])]
         return _wrong_tables(graph, nodes, pairs, options)
-    if source.endswith(".graphml"):
-        found = nx.read_graphml(folder / source)
-        nodes = [{"id": name} | values for name, values in found.nodes(data=True)]
-        return _wrong_tables(graph, nodes, list(found.edges()), options)
     return _wrong_ring(graph.dataset)
 
 

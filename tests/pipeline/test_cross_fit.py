@@ -11,7 +11,7 @@ from ecg_gnn.data import load_dataset
 from ecg_gnn.embed import EmbeddingCache, MLPEmbedder, embed_nodes
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import GraphInput, NetworkSpec, TunedNet
-from ecg_gnn.pipeline import Workspace, embed, embed_together, evolve, make_embedder
+from ecg_gnn.pipeline import Workspace, embed, evolve, make_embedder
 from ecg_gnn.pipeline.cross_fit import leave_out
 from ecg_gnn.system.seeds import derive_seed
 from small_runs import edges_of, resolved, train_one
@@ -306,26 +306,6 @@ def test_weights_are_cosines_in_the_space_of_the_row(board):
 def test_controls_are_never_weighted(board, name):
     config = settings(board, name, folds=0, weights="similarity")
     assert evolve(name, board, board.split(0), config).edge_weight is None
-
-
-def test_splits_are_embedded_together_fold_by_fold(board, tmp_path, monkeypatch):
-    """What is found in the cache is what would have been trained one by one."""
-    workspace = Workspace(cache=EmbeddingCache(tmp_path))
-    config, splits = settings(board, "mlp"), [board.split(0), board.split(1)]
-    alone = [edges_of("mlp", board, split, config) for split in splits]
-    counts = []
-    fit = MLPEmbedder.fit_together
-    monkeypatch.setattr(
-        MLPEmbedder,
-        "fit_together",
-        lambda self, fits: (counts.append(len(fits)), fit(self, fits))[1],
-    )
-    embed_together("mlp", board, splits, config, workspace)
-    assert counts == [2] * FOLDS
-    together = [edges_of("mlp", board, split, config, workspace) for split in splits]
-    assert counts == [2] * FOLDS
-    for one, other in zip(alone, together, strict=True):
-        assert torch.equal(one, other)
 
 
 # --- Together -------------------------------------------------------------------------

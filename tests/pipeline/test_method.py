@@ -9,9 +9,9 @@ import torch
 
 from ecg_gnn.config import EvolveConfig
 from ecg_gnn.data import load_dataset
-from ecg_gnn.embed import EmbeddingCache, MLPEmbedder, TrainedModelEmbedder
+from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.evolve import graph_statistics
-from ecg_gnn.pipeline import Classification, Workspace, classify, embed_together, method
+from ecg_gnn.pipeline import Classification, Workspace, classify, method
 from ecg_gnn.pipeline.classification import prepare_graphs
 from ecg_gnn.study import run
 from ecg_gnn.train import loop
@@ -308,25 +308,3 @@ def test_progress_of_splits_together(board, monkeypatch):
     jobs = [Classification(board.split(index), []) for index in (0, 1)]
     classify(board, jobs, resolved(board, "mlp"), watching)
     assert calls == [("training", done, 8) for done in (2, 4, 6, 8)]
-
-
-@pytest.mark.parametrize("name", ["mlp", "mlp+bgrl", "mlp-gnn"])
-def test_embedding_splits_together_gives_what_each_gives_alone(
-    board, tmp_path, name, monkeypatch
-):
-    config = resolved(board, name)
-    splits = [board.split(index) for index in (0, 1, 2)]
-    alone = [edges_of(name, board, split, config) for split in splits]
-    workspace = Workspace(cache=EmbeddingCache(tmp_path))
-    embed_together(name, board, splits, config, workspace)
-    edges_of(name, board, splits[0], config, workspace)  # what no labels need, too
-    monkeypatch.setattr(MLPEmbedder, "fit_together", None)  # nothing is left to train
-    monkeypatch.setattr(TrainedModelEmbedder, "fit_together", None)
-    for split, edges in zip(splits, alone, strict=True):
-        assert torch.equal(edges_of(name, board, split, config, workspace), edges)
-
-
-def test_without_a_cache_nothing_is_trained_ahead(board, monkeypatch):
-    monkeypatch.setattr(MLPEmbedder, "fit_together", None)
-    splits = [board.split(0), board.split(1)]
-    embed_together("mlp", board, splits, resolved(board, "mlp"), Workspace())

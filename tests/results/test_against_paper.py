@@ -1,7 +1,6 @@
 """What the counts beside the paper leave out is said."""
 
 from ecg_gnn.study.store import Store
-from ecg_gnn_lab.tables.document import gap_text
 from small_studies import HandmadeStore
 
 
@@ -17,7 +16,8 @@ def test_a_cell_that_reached_its_bar_at_the_second_try(script, tmp_path):
     assert "minesweeper, gcn, ECG (bgrl) (−1.85 with evolve.self_loops exclude)" in said
 
 
-def test_less_than_a_standard_deviation_is_said():
+def test_less_than_a_standard_deviation_is_said(script):
+    gap_text = script("quoting").gap_text
     assert gap_text(0.3, 0.2, 0.4) == "+0.30 (within one standard deviation)"
     assert gap_text(-0.5, 0.2, 0.4) == "−0.50"
-    assert gap_text(None, 0.2, None, none="—") == "—"
+    assert gap_text(None, 0.2, None) == "—"

@@ -85,7 +85,7 @@ def test_a_batch_norm_sees_the_nodes_that_a_layer_is_for():
     seen = []
     for norm in training.network.norms:
         norm.register_forward_hook(lambda _, given, __: seen.append(len(given[0])))
-    batch = training._stream.next()
+    batch = next(training._batches)
     training.learn(batch)
     up_to = torch.tensor(batch.near.nodes_per_hop).cumsum(0).tolist()
     assert seen == [up_to[1], up_to[0]]
@@ -107,6 +107,13 @@ def test_scores_are_exact_and_only_where_they_are_due():
     val, test = scores(network(task.x, task.graphs), task)
     assert val.item() == pytest.approx(result.val, abs=1e-9)
     assert test.item() == pytest.approx(result.test, abs=1e-9)
+
+
+@pytest.mark.parametrize(("steps", "every"), [(10, 1), (40, 2), (1000, 4)])
+def test_scores_once_per_epoch_or_at_least_twenty_times(steps, every):
+    training = training_of(plain_task(), config=LoopSettings(steps=steps))
+    assert training._plan.batches_per_epoch == 4
+    assert training.every == every
 
 
 def test_hidden_test_labels_have_no_scores():

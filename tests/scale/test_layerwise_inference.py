@@ -82,13 +82,6 @@ def test_blocks_hold_every_node_once_and_keep_the_limit():
     assert len(blocks) > 3
 
 
-@pytest.mark.parametrize("at_least", [1, 2, 3])
-def test_blocks_for_all_processes(at_least):
-    rows = torch.full((12,), 2)
-    blocks = cut_into_blocks(torch.arange(12), rows, limit=10**9, at_least=at_least)
-    assert [block.numel() for block in blocks] == [12 // at_least] * at_least
-
-
 def test_what_is_one_block():
     assert fits_at_once(48_921, 2_000_000, 512)
     assert not fits_at_once(2_000_000, 2_000_000, 512)

@@ -1,85 +1,34 @@
-"""What is said when memory runs out: what to lower, and by how much."""
-
-import re
+"""What is said when memory runs out: what to lower, and how much a step takes."""
 
 import pytest
 import torch
 
-from batch_trainings import MODELS, network_for, plain_task, training_of
+from batch_trainings import MODELS, network_for, plain_task
+from ecg_gnn.config import RunConfig
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import GraphInput, NetworkSpec, build_network
-from ecg_gnn.scale import Step, memory_advice, step_advice
+from ecg_gnn.pipeline.classification import full_step_advice, full_step_bytes
+from ecg_gnn.system import machine
 from ecg_gnn.system.machine import explaining
 from toy_graphs import directed_edges
 
-NUM_NODES = 20_000
+
+def full_advice(**options):
+    task = plain_task()
+    config = RunConfig(device="cpu")
+    return full_step_advice(network_for(task, **options), task.graphs, config)
 
 
-@pytest.fixture(scope="module")
-def graphs():
-    edges = [directed_edges(NUM_NODES, 200_000, seed=seed) for seed in (0, 1)]
-    return [GraphInput(Adjacency.from_edge_index(each, NUM_NODES)) for each in edges]
-
-
-@pytest.fixture
-def free(monkeypatch):
-    """Say how much memory there is."""
-
-    def say(count):
-        monkeypatch.setattr(memory_advice, "available_bytes", lambda _: count)
-
-    return say
-
-
-def batch_step(size):
-    return Step(nodes=[100 * size, 10 * size, size], edges=200 * size, num_graphs=2)
-
-
-def batch_advice(size):
-    return step_advice(batch_step(size), network_for(plain_task()), size)
-
-
-def test_names_what_was_needed_what_there_is_and_what_to_lower(free):
-    needed = batch_step(100).bytes(network_for(plain_task()))
-    free(needed // 3)
-    message = re.fullmatch(
-        r"a step of (\d+) nodes and (\d+) edges takes about (\d+) MiB, and (\d+) MiB "
-        r"are left on cpu: lower --batch-size to (\d+) \(now 100\) or --fanout",
-        batch_advice(100),
+def test_a_full_batch_is_told_to_be_cut(monkeypatch):
+    monkeypatch.setattr(machine, "available_bytes", lambda _: 2**40)
+    assert full_advice() == (
+        "a step of 40 nodes does not fit into the 1024.0 GiB that are left on cpu: "
+        "train by batches (--batch-size 1024 --fanout 10, or less)"
     )
-    nodes, edges, takes, left, size = map(int, message.groups())
-    assert (nodes, edges) == (10_000, 20_000)
-    assert (takes, left) == (round(needed / 2**20), round(needed / 3 / 2**20))
-    assert size == int(0.7 / 3 * 100)
 
 
-def test_asks_for_half_where_the_estimate_saw_room(free):
-    free(2**40)
-    sentence = batch_advice(300)
-    assert "1024.0 GiB are left" in sentence
-    assert "lower --batch-size to 150 (now 300)" in sentence
-
-
-def test_where_no_batch_is_small_enough_the_network_is(free):
-    free(1000)
-    assert batch_advice(300).endswith("lower --hidden to 8 (now 16)")
-
-
-def full_advice(graphs, **options):
-    network = network_for(plain_task(), **options)
-    return step_advice(Step.of_graphs(graphs, 2), network)
-
-
-def test_a_full_batch_is_told_to_be_cut(graphs, free):
-    free(2**40)
-    said = full_advice(graphs)
-    assert said.endswith("train by batches (--batch-size 1024 --fanout 10, or less)")
-
-
-def test_a_network_without_layers_is_told_to_be_narrower(graphs, free):
-    free(2**40)
-    sentence = full_advice(graphs, model="gpr-gnn")
-    assert sentence.endswith("lower --hidden to 8 (now 16)")
+def test_a_network_without_layers_is_told_to_be_narrower():
+    assert "lower --hidden (now" in full_advice(model="gpr-gnn")
 
 
 @pytest.mark.parametrize(
@@ -90,17 +39,14 @@ def test_a_network_without_layers_is_told_to_be_narrower(graphs, free):
         (torch.OutOfMemoryError("CUDA out of memory"), torch.OutOfMemoryError),
     ],
 )
-def test_running_out_of_memory_is_explained(error, kind, graphs):
+def test_running_out_of_memory_is_explained(error, kind):
     message = r"^a step of .* train by batches"
-    with pytest.raises(kind, match=message), explaining(full_advice, graphs):
+    with pytest.raises(kind, match=message), explaining(full_advice):
         raise error
 
 
-def test_other_errors_are_left_alone(graphs):
-    with (
-        pytest.raises(RuntimeError, match=r"^shapes$"),
-        explaining(full_advice, graphs),
-    ):
+def test_other_errors_are_left_alone():
+    with pytest.raises(RuntimeError, match=r"^shapes$"), explaining(full_advice):
         raise RuntimeError("shapes")
 
 
@@ -144,16 +90,7 @@ def test_the_estimate_is_of_the_right_order(backbone, model):
         )
     ).train()
     held = held_bytes(network, torch.randn(FEWER_NODES, 32), graphs)
-    estimate = Step.of_graphs(graphs, 3).bytes(network)
+    edges = sum(graph.adjacency.num_edges for graph in graphs)
+    estimate = full_step_bytes(FEWER_NODES, edges, layers=3, width=64, features=32)
     # Beside what is held there are gradients and workspaces; tuned networks hold less.
     assert 0.9 * held < estimate < (8 if backbone == "tuned" else 4) * held
-
-
-def test_a_batch_is_counted_layer_by_layer():
-    training = training_of(plain_task())
-    near = training._stream.next().near
-    step = Step.of_batch(near)
-    seeds, one, two = torch.tensor(near.nodes_per_hop).cumsum(0).tolist()
-    assert step.nodes == [two, one, seeds]
-    layers = [g.at(layer).adjacency for g in near.graphs() for layer in range(2)]
-    assert step.edges == sum(layer.num_edges for layer in layers)

@@ -1,29 +1,12 @@
-"""What is read of nodes: their rows, from a file if they lie there, and labels."""
+"""What is read of nodes: their rows, and labels."""
 
-import os
-import pickle
-from dataclasses import replace
-
-import numpy as np
 import pytest
 import torch
 
 from batch_trainings import labelled_task, plain_task
-from ecg_gnn.reading import MappedFile
 from ecg_gnn.scale.batches import NodeInputs
-from ecg_gnn.system.checks import InputError
 
 NODES = torch.tensor([7, 3, 38, 0])
-
-
-@pytest.fixture
-def mapped(tmp_path):
-    """A task whose features lie in a file."""
-    task = plain_task()
-    path = tmp_path / "x.npy"
-    np.save(path, task.x.numpy())
-    file = MappedFile.of("x", np.load(path, mmap_mode="r"))
-    return replace(task, x=torch.from_numpy(file.array())), file
 
 
 def test_rows():
@@ -33,36 +16,6 @@ def test_rows():
     x, learned = inputs.for_training(NODES, 2, seed=0, step=0)
     assert torch.equal(x, task.x[NODES])
     assert learned is None
-
-
-def test_rows_of_a_file_are_read_when_they_are_asked_for(mapped):
-    task, file = mapped
-    inputs = NodeInputs(task, file)
-    with file.path.open("r+b") as written:  # behind our back
-        written.seek(file.offset + 38 * 6 * 4)
-        written.write(np.full(6, 42, np.float32).tobytes())
-    assert inputs.for_evaluation(NODES)[2].tolist() == [42] * 6
-
-
-def test_another_process_opens_the_file_itself(mapped):
-    task, file = mapped
-    inputs = NodeInputs(task, file)
-    sent = pickle.dumps(inputs)
-    assert len(sent) < len(pickle.dumps(NodeInputs(task)))
-    there = pickle.loads(sent)
-    assert torch.equal(there.for_evaluation(NODES), task.x[NODES])
-
-
-def test_a_file_that_was_cut_short_is_one_line(mapped):
-    task, file = mapped
-    inputs = NodeInputs(task, file)
-    os.truncate(file.path, 500)
-    message = r"x.npy: must have 1088 bytes, as its header says \(got 500: the file was"
-    with pytest.raises(InputError, match=message):
-        inputs.for_evaluation(NODES)
-    file.path.unlink()
-    with pytest.raises(InputError, match=r"cannot be read any more \(No such file"):
-        inputs.for_evaluation(NODES)
 
 
 # --- Labels ---------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Memory that really runs out: every stage says what to lower, and by how much."""
+"""Memory that really runs out: every stage says what to lower."""
 
 import os
 import re
@@ -9,17 +9,16 @@ import pytest
 
 import starved
 from batch_trainings import plain_task, training_of
-from ecg_gnn.scale import LayerwiseInference, memory_advice
+from ecg_gnn.scale import LayerwiseInference
 from ecg_gnn.train import train_together
 
-TAKES = r"takes about [\d.]+ [MG]iB, and [\d.]+ [MG]iB are left on cpu: "
+FITS = r"does not fit into the [\d.]+ [MG]iB that are left on cpu: "
 SAYS = {
-    "mlp": rf"the MLP embedding of 8000 nodes {TAKES}lower --embed-hidden to (\d+) ",
-    "bgrl": rf"the BGRL embedding of 8000 nodes {TAKES}lower --embed-hidden to (\d+) ",
-    "full batch": rf"a step of 8000 nodes and \d+ edges {TAKES}train by batches "
-    r"\(--batch-size (\d+) --fanout",
-    "batches": rf"a step of \d+ nodes and \d+ edges {TAKES}lower --batch-size to (\d+)",
-    "inference": rf"evaluating 8000 nodes .* {TAKES}lower --hidden to (\d+)",
+    "mlp": rf"the mlp embedding of 8000 nodes {FITS}lower --embed-hidden \(now 512\)",
+    "bgrl": rf"the bgrl embedding of 8000 nodes {FITS}lower --embed-hidden ",
+    "full batch": rf"a step of 8000 nodes {FITS}train by batches ",
+    "batches": rf"a step of \d+ nodes {FITS}lower --batch-size \(now 4000\), --fanout",
+    "inference": rf"evaluating 8000 nodes .* {FITS}lower --hidden",
 }
 
 
@@ -34,14 +33,11 @@ def test_every_stage_says_what_to_lower():
         timeout=200,
     )
     assert done.returncode == 0, done.stderr
-    assert "it goes on in blocks" in done.stderr
     said = [line.split("\t") for line in done.stdout.splitlines()]
     assert [name for name, *_ in said] == list(SAYS)
     for name, kind, message in said:
         assert kind == "MemoryError", message
-        found = re.match(SAYS[name], message)
-        assert found, message
-        assert 8 <= int(found[1]) < 4000
+        assert re.match(SAYS[name], message), message
 
 
 def test_an_evaluation_is_not_blamed_on_the_batch(monkeypatch):
@@ -49,8 +45,7 @@ def test_an_evaluation_is_not_blamed_on_the_batch(monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr(LayerwiseInference, "logits", run_out)
-    monkeypatch.setattr(memory_advice, "available_bytes", lambda _: 2**40)
     training = training_of(plain_task())
-    message = r"^evaluating 40 nodes .*1024.0 GiB are left .*--hidden to 8 \(now 16\)$"
+    message = r"^evaluating 40 nodes .* are left on cpu: lower --hidden$"
     with pytest.raises(MemoryError, match=message):
         train_together([training])

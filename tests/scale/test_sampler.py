@@ -5,12 +5,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
-from torch_geometric.data import HeteroData
-from torch_geometric.loader import NodeLoader
-from torch_geometric.sampler import NodeSamplerInput
 
 from ecg_gnn.kernels import Adjacency
-from ecg_gnn.scale.sampler import NODE, GraphSampler, draw_edges, edge_type, uniform
+from ecg_gnn.nn import GraphInput
+from ecg_gnn.scale.sampler import GraphSampler, draw_edges, uniform
 from ecg_gnn.system.checks import InputError
 from toy_graphs import directed_edges, undirected_edges
 
@@ -19,20 +17,16 @@ NUM_NODES = 60
 
 def two_graphs():
     edges = [undirected_edges(NUM_NODES, 400), directed_edges(NUM_NODES, 300, seed=3)]
-    return [Adjacency.from_edge_index(each, NUM_NODES) for each in edges]
+    return [GraphInput(Adjacency.from_edge_index(each, NUM_NODES)) for each in edges]
 
 
-def sample(sampler, seeds):
-    asked = NodeSamplerInput(
-        input_id=None, node=torch.as_tensor(seeds), input_type=NODE
-    )
-    return sampler.sample_from_nodes(asked)
+def sample(sampler, seeds, step=0):
+    return sampler.around(torch.as_tensor(seeds), step)
 
 
 def sampled_edges(found, graph):
     """The sampled edges of a graph, in the numbers of all nodes."""
-    nodes, name = found.node[NODE], edge_type(graph)
-    return torch.stack([nodes[found.row[name]], nodes[found.col[name]]])
+    return found.nodes[found.edges[graph][:2]]
 
 
 def pairs(edges):
@@ -43,8 +37,8 @@ SEEDS = [3, 50, 7, 21]
 
 
 def test_nodes_come_in_the_order_of_hops():
-    found = sample(GraphSampler(two_graphs(), [2, 3], 3).at(0), SEEDS)
-    nodes, per_hop = found.node[NODE], found.num_sampled_nodes[NODE]
+    found = sample(GraphSampler(two_graphs(), [2, 3], 3), SEEDS)
+    nodes, per_hop = found.nodes, found.nodes_per_hop
     assert nodes[: len(SEEDS)].tolist() == SEEDS
     assert per_hop[0] == len(SEEDS)
     assert len(per_hop) == 4
@@ -54,13 +48,14 @@ def test_nodes_come_in_the_order_of_hops():
 @pytest.mark.parametrize("fanouts", [(2, 3), (1, -1), (100, 1)])
 def test_edges_are_real_distinct_and_as_many_as_asked_for(fanouts):
     graphs = two_graphs()
-    found = sample(GraphSampler(graphs, fanouts, 2).at(0), SEEDS)
-    expanded = found.node[NODE][: sum(found.num_sampled_nodes[NODE][:2])]
-    for index, (graph, fanout) in enumerate(zip(graphs, fanouts, strict=True)):
+    found = sample(GraphSampler(graphs, fanouts, 2), SEEDS)
+    expanded = found.nodes[: sum(found.nodes_per_hop[:2])]
+    for index, (given, fanout) in enumerate(zip(graphs, fanouts, strict=True)):
+        graph = given.adjacency
         edges = sampled_edges(found, index)
         assert pairs(edges) <= pairs(graph.edge_index())
         assert len(pairs(edges)) == edges.size(1)
-        place = found.edge[edge_type(index)]
+        place = found.edges[index][2]
         assert torch.equal(graph.edge_index()[:, place], edges)
         degree = graph.in_degree[expanded]
         wanted = degree if fanout < 0 else degree.clamp_max(fanout)
@@ -69,25 +64,24 @@ def test_edges_are_real_distinct_and_as_many_as_asked_for(fanouts):
 
 
 def test_evolved_graphs_are_drawn_from_in_the_hops_asked_for():
-    found = sample(GraphSampler(two_graphs(), [-1, 2], 3, evolved_hops=1).at(0), SEEDS)
-    assert all(found.num_sampled_edges[edge_type(0)])
-    assert found.num_sampled_edges[edge_type(1)] == [2 * len(SEEDS), 0, 0]
+    found = sample(GraphSampler(two_graphs(), [-1, 2], 3, evolved_hops=1), SEEDS)
+    assert all(found.edges_per_hop[0])
+    assert found.edges_per_hop[1] == [2 * len(SEEDS), 0, 0]
 
 
 def test_fewer_evolved_hops_draw_the_same_in_those_there_are():
-    graphs, evolved = two_graphs(), edge_type(1)
-    found = sample(GraphSampler(graphs, [-1, 2], 3, evolved_hops=1).at(0), SEEDS)
-    whole = sample(GraphSampler(graphs, [-1, 2], 3).at(0), SEEDS)
-    first = whole.num_sampled_edges[evolved][0]
-    assert torch.equal(whole.edge[evolved][:first], found.edge[evolved])
+    graphs = two_graphs()
+    found = sample(GraphSampler(graphs, [-1, 2], 3, evolved_hops=1), SEEDS)
+    whole = sample(GraphSampler(graphs, [-1, 2], 3), SEEDS)
+    first = whole.edges_per_hop[1][0]
+    assert torch.equal(whole.edges[1][2, :first], found.edges[1][2])
 
 
 def test_a_hop_adds_the_edges_of_the_hop_before():
-    found = sample(GraphSampler(two_graphs(), [2, 2], 3).at(1), SEEDS)
-    ends = torch.tensor(found.num_sampled_nodes[NODE]).cumsum(0).tolist()
+    found = sample(GraphSampler(two_graphs(), [2, 2], 3), SEEDS, step=1)
+    ends = torch.tensor(found.nodes_per_hop).cumsum(0).tolist()
     for graph in range(2):
-        column = found.col[edge_type(graph)]
-        parts = column.split(found.num_sampled_edges[edge_type(graph)])
+        parts = found.edges[graph][1].split(found.edges_per_hop[graph])
         for hop, targets in enumerate(parts):
             begin = 0 if hop == 0 else ends[hop - 1]
             assert ((begin <= targets) & (targets < ends[hop])).all()
@@ -95,11 +89,12 @@ def test_a_hop_adds_the_edges_of_the_hop_before():
 
 def test_every_neighbour_is_drawn_as_often():
     graph = two_graphs()[0]
-    node = int(graph.in_degree.argmax())
-    degree, steps = int(graph.in_degree[node]), 3000
+    in_degree = graph.adjacency.in_degree
+    node = int(in_degree.argmax())
+    degree, steps = int(in_degree[node]), 3000
     sampler, drawn = GraphSampler([graph], [3], 1), torch.zeros(NUM_NODES)
     for step in range(steps):
-        drawn[sampled_edges(sample(sampler.at(step), [node]), 0)[0]] += 1
+        drawn[sampled_edges(sample(sampler, [node], step), 0)[0]] += 1
     expected = 3 * steps / degree
     assert (drawn[drawn > 0] - expected).abs().max() < 5 * expected**0.5
     assert (drawn > 0).sum() == degree
@@ -107,13 +102,11 @@ def test_every_neighbour_is_drawn_as_often():
 
 def test_draws_follow_seed_and_step():
     sampler = GraphSampler(two_graphs(), [2, 2], 2, seed=4)
-    first, again = (sample(sampler.at(7), SEEDS) for _ in range(2))
-    assert torch.equal(first.node[NODE], again.node[NODE])
-    others = [sampler.at(8), GraphSampler(two_graphs(), [2, 2], 2, seed=5).at(7)]
-    for other in others:
-        assert pairs(sampled_edges(sample(other, SEEDS), 0)) != pairs(
-            sampled_edges(first, 0)
-        )
+    first, again = (sample(sampler, SEEDS, 7) for _ in range(2))
+    assert torch.equal(first.nodes, again.nodes)
+    other_seed = GraphSampler(two_graphs(), [2, 2], 2, seed=5)
+    for other in (sample(sampler, SEEDS, 8), sample(other_seed, SEEDS, 7)):
+        assert pairs(sampled_edges(other, 0)) != pairs(sampled_edges(first, 0))
 
 
 def test_all_neighbours_is_the_whole_neighbourhood():
@@ -123,10 +116,10 @@ def test_all_neighbours_is_the_whole_neighbourhood():
         reached |= {
             source
             for graph in two_graphs()
-            for source, target in graph.edge_index().t().tolist()
+            for source, target in graph.adjacency.edge_index().t().tolist()
             if target in reached
         }
-    assert set(found.node[NODE].tolist()) == reached
+    assert set(found.nodes.tolist()) == reached
 
 
 @pytest.mark.parametrize("fanouts", [(0, 1), (1,), (1, -2), (1, 1, 1)])
@@ -135,50 +128,15 @@ def test_refuses_fanouts(fanouts):
         GraphSampler(two_graphs(), fanouts, 1)
 
 
-# --- Ours alone -----------------------------------------------------------------------
-
-
 def test_a_node_has_the_same_neighbours_in_every_share_of_a_batch():
-    sampler = GraphSampler(two_graphs(), [2, 2], 2, seed=1).at(3)
-    whole = sample(sampler, SEEDS)
+    sampler = GraphSampler(two_graphs(), [2, 2], 2, seed=1)
+    whole = sample(sampler, SEEDS, 3)
     for share in (SEEDS[:1], SEEDS[1:]):
-        part = sample(sampler, share)
+        part = sample(sampler, share, 3)
         for graph in range(2):
             assert pairs(sampled_edges(part, graph)) <= pairs(
                 sampled_edges(whole, graph)
             )
-
-
-def test_without_a_step_torch_decides():
-    sampler = GraphSampler(two_graphs(), [1, 1], 2)
-    torch.manual_seed(0)
-    first, second = (sample(sampler, SEEDS).node[NODE] for _ in range(2))
-    torch.manual_seed(0)
-    assert torch.equal(sample(sampler, SEEDS).node[NODE], first)
-    assert first.tolist() != second.tolist()
-
-
-def test_in_a_node_loader_of_pyg():
-    graphs, data = two_graphs(), HeteroData()
-    data[NODE].x = torch.arange(NUM_NODES)[:, None]
-    for index, graph in enumerate(graphs):
-        data[edge_type(index)].edge_index = graph.edge_index()
-    sampler = GraphSampler(graphs, [2, 2], 2)
-    loader = NodeLoader(
-        data, sampler, input_nodes=(NODE, torch.arange(10)), batch_size=4
-    )
-    batches = list(loader)
-    assert [batch[NODE].batch_size for batch in batches] == [4, 4, 2]
-    for batch in batches:
-        assert torch.equal(batch[NODE].x[:, 0], batch[NODE].n_id)
-        for index, graph in enumerate(graphs):
-            edges = batch[NODE].n_id[batch[edge_type(index)].edge_index]
-            assert pairs(edges) <= pairs(graph.edge_index())
-
-
-def test_edges_are_no_seeds():
-    with pytest.raises(NotImplementedError, match="around nodes only"):
-        GraphSampler(two_graphs(), [1, 1], 1).sample_from_edges(None)
 
 
 DEGREES = np.array([0, 1, 2, 3, 5, 8, 40, 1000])

@@ -82,13 +82,13 @@ def test_sampled_edges_weigh_what_they_weigh_in_the_graph(model, graph, workspac
     training = make_training(graph, job, config, workspace)
     wholes = [graph.adjacency for graph in training.task.graphs]
     assert [whole.edge_weight is not None for whole in wholes] == [False, True, True]
-    near = training._stream.next().near
-    for part, whole in zip(near.parts[1:], wholes[1:], strict=True):
-        weight = torch.zeros(80, 80)
+    near = next(training._batches).near
+    inputs = training._sampler.inputs_from(near, training.device)
+    for given, whole, most in zip(inputs[1:], wholes[1:], (2, 1), strict=True):
+        part, weight = given.adjacency, torch.zeros(80, 80)
         weight[whole.target, whole.source] = whole.edge_weight
-        source, target = near.nodes[part.edge_index]
+        source, target = near.nodes[part.edge_index()]
         assert torch.equal(part.edge_weight, weight[target, source])
-        most = torch.bincount(part.edge_index[1]).max()
-        assert most <= {0: 2, 1: 1}[near.parts.index(part) - 1]
+        assert torch.bincount(part.target).max() <= most
     _, result = train_one(graph, graph.split(0), evolved, config, workspace)
     assert torch.tensor(result.losses).isfinite().all()

@@ -48,7 +48,7 @@ def test_refused_when_it_is_opened(path, statement, message):
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("UPDATE configurations SET config = '{'", "settings: must be JSON"),
+        ("UPDATE configurations SET config = '{'", "config: must be JSON"),
         ("UPDATE configurations SET config = '{\"new\": 1}'", "'a setting of config'"),
         ("UPDATE configurations SET variant = 'best'", "'variant' must be one of"),
         ("UPDATE records SET test = 'high'", "'test' must not be 'high'"),

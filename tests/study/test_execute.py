@@ -6,7 +6,6 @@ import torch
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.pipeline import method
 from ecg_gnn.study import Only, Selection, Store, run, run_study, units
-from ecg_gnn.study.execute import Listeners
 from ecg_gnn.system.checks import InputError
 from small_runs import BOARD, small_config, threads
 from small_studies import small_recipe
@@ -17,25 +16,20 @@ def path(tmp_path):
     return tmp_path / "study.sqlite"
 
 
-@pytest.fixture
-def told():
-    """What a study tells, and who listens."""
-    found = []
-    return found, Listeners(ended=found.append)
-
-
 def counts(report):
     return report.counts.total, report.counts.done, report.counts.failed
 
 
-def test_everything_is_run_once(path, told):
-    ended, listeners = told
-    first = run_study(small_recipe(), path, listeners=listeners)
+def test_everything_is_run_once(path):
+    said = []
+    first = run_study(small_recipe(), path, say=said.append)
     assert counts(first) == (20, 20, 0)
     assert first.ran == 20
-    assert [e.left for e in ended] == list(range(19, -1, -1))
-    again = run_study(small_recipe(), path, listeners=listeners)
-    assert (again.ran, len(ended)) == (0, 20)
+    assert said[0] == "20 units: 0 done"
+    counted = [line.partition(" ")[0] for line in said[1:]]
+    assert counted == [f"[{done}/20]" for done in range(1, 21)]
+    again = run_study(small_recipe(), path, say=said.append)
+    assert (again.ran, said[21:]) == (0, ["20 units: 20 done"])
     more = run_study(small_recipe(splits=[0, 1, 2]), path)
     assert (more.ran, more.counts.done) == (10, 30)
     assert [file.name for file in path.parent.iterdir()] == [path.name]
@@ -125,10 +119,10 @@ def test_absent_datasets_are_skipped_unless_asked_for(path, tmp_path):
         recipe,
         path,
         data_root=tmp_path,
-        listeners=Listeners(skipped=lambda *told: skipped.append(told)),
+        say=skipped.append,
     )
     assert counts(report) == (4, 4, 0)
-    assert skipped == [("tolokers", f"tolokers.npz is not in {tmp_path}")]
+    assert f"skipping tolokers: tolokers.npz is not in {tmp_path}" in skipped[0]
     with pytest.raises(InputError, match="none of the recipe's datasets is here"):
         run_study(small_recipe(datasets=["tolokers"]), path, data_root=tmp_path)
     (tmp_path / "tolokers.npz").write_text("something else")
@@ -189,12 +183,13 @@ def test_splits_that_fail_together_are_tried_alone(path, monkeypatch):
 
 
 def test_an_interrupted_study_gives_its_units_back(path):
-    def stop(ended):
-        raise KeyboardInterrupt
+    def stop(line):
+        if line.startswith("[1/"):
+            raise KeyboardInterrupt
 
     recipe = small_recipe(models=["gcn"])
     with pytest.raises(KeyboardInterrupt):
-        run_study(recipe, path, listeners=Listeners(ended=stop))
+        run_study(recipe, path, say=stop)
     with Store.open(path) as store:
         rows = store.progress()
         assert sum(row.done for row in rows) == 1

@@ -6,10 +6,9 @@ import os
 import pytest
 
 from ecg_gnn.study import Only, Selection, Store, run_study
-from ecg_gnn.study.execute import Listeners
 from ecg_gnn.study.recipe import recipe_from_dict
-from ecg_gnn.study.search_space import Search
-from ecg_gnn.study.store.reader import Owner
+from ecg_gnn.study.search import Search
+from ecg_gnn.study.store import reader, writer
 from ecg_gnn.study.store.writer import StoreWriter
 from ecg_gnn.system.checks import InputError
 from small_studies import SMALL_RECIPE, InventedScores, Killed
@@ -42,16 +41,14 @@ def searched(tmp_path):
     """Search into a store, and give the report and what was asked of the executor."""
 
     def call(name="s.sqlite", trials=8, how=score, asked=None, **options):
-        rest = {k: options.pop(k) for k in ("room", "dies_after") if k in options}
-        run = {k: options.pop(k) for k in ("retry_failed", "only") if k in options}
-        told = {k: options.pop(k) for k in ("ended",) if k in options}
+        rest = {k: options.pop(k) for k in ("dies_after",) if k in options}
+        run = {k: options.pop(k) for k in ("retry_failed", "say") if k in options}
         executor = InventedScores(how, **rest)
         report = run_study(
             asked or recipe(),
             tmp_path / name,
             search=Search(trials=trials, **options),
             executor=executor,
-            listeners=Listeners(**told),
             **run,
         )
         return report, executor
@@ -70,7 +67,7 @@ def records(path):
 
 
 def test_a_search_finds_what_is_good(searched):
-    report, executor = searched(trials=24, seed=1)
+    report, executor = searched(trials=24, seed=3)
     (cell,) = report.searched
     assert (cell.done, cell.pruned, cell.failed) == (24, 0, 0)
     assert (report.recipe, report.ran, report.counts.total) == ("space+tpe", 48, 48)
@@ -104,7 +101,7 @@ def test_killed_and_resumed_is_as_if_never_killed(
         dead.setattr(StoreWriter, "release", lambda self: None)
         with pytest.raises(Killed):
             searched("killed.sqlite", dies_after=dies_after, **options)
-    monkeypatch.setattr(Owner, "lives", lambda self: False)
+    monkeypatch.setattr(reader, "owner_of", lambda pid: "nobody")
     report, executor = searched("killed.sqlite", **options)
     whole = records(searched.path / "whole.sqlite")
     assert records(searched.path / "killed.sqlite") == whole
@@ -156,29 +153,19 @@ def test_every_seed_counts(searched):
     assert (len(executor.ran), report.searched[0].val) == (8, pytest.approx(0.4))
 
 
-def test_trials_at_once_are_different_and_none_is_left_behind(searched):
-    with pytest.raises(Killed):
-        searched(trials=6, at_once=3, room=3, dies_after=3)
-    report, _ = searched(trials=6, at_once=3, room=3)
-    assert report.searched[0].done == 6
-    found = records(searched.path / "s.sqlite")
-    assert len(found) == 12
-    assert len({configuration for configuration, *_ in found}) == 6
-
-
 def test_a_cell_that_another_process_searches_is_its_own(searched, monkeypatch):
     asked = recipe(variants=["baseline", "mlp"])
     others = []
 
-    def meanwhile(ended):
-        if others:
+    def meanwhile(line):
+        if others or not line.startswith("[1/2]"):
             return
         with monkeypatch.context() as other:
-            elsewhere = Owner.of(os.getppid())
-            other.setattr(Owner, "of", lambda pid: elsewhere)
+            elsewhere = reader.owner_of(os.getppid())
+            other.setattr(writer, "owner_of", lambda pid: elsewhere)
             others.append(searched(trials=2, asked=asked))
 
-    report, executor = searched(trials=2, asked=asked, ended=meanwhile)
+    report, executor = searched(trials=2, asked=asked, say=meanwhile)
     (other, its_executor), ran = others[0], len(executor.ran)
     assert (other.counts.running, other.counts.done) == (1, 5)
     assert {settings["embed.names"] for settings, _ in its_executor.ran} == {("mlp",)}
@@ -263,7 +250,6 @@ def test_a_trial_that_failed_is_left_alone_until_it_is_retried(searched):
     ("options", "message"),
     [
         ({"trials": 0}, "'trials' must be in"),
-        ({"at_once": 0}, "'at_once' must be in"),
         ({"seed": -1}, "'search_seed' must be in"),
         ({"sampler": "grid"}, "'search' must be one of"),
         ({"asked": recipe(task="statistics")}, "'search' must be of a recipe with"),

@@ -47,7 +47,6 @@ KINDS = {
         texts([*(RNG.geometric(0.4, 1500) - 1), *[-9] * 200, *range(-8, 0)]),
         "numeric",
     ),
-    "months": (draw([*range(4, 16), *[12, 24, 30, 36, 48, 60] * 3]), "numeric"),
     "mostly zero": ([*texts(range(1, 200)), *["0"] * 300], "numeric"),
     "hundreds": (texts(100 * RNG.normal(35, 9, 400).astype(int)), "numeric"),
     "gross": (

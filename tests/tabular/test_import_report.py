@@ -7,12 +7,13 @@ from ecg_gnn.tabular.columns import Table
 from ecg_gnn.tabular.import_report import import_warnings
 
 CLASSES = {"a": 30, "b": 10}
+NO_EDGES = np.empty((0, 2), dtype=np.int64)
 NUMBERS = [str(row) for row in range(39)]
 
 
 def warnings_for(cells, classes=CLASSES, labels=()):
     columns = {"age": cells, "kind": [*labels, *[""] * (len(cells) - len(labels))]}
-    return import_warnings(Table("t", columns), ["age"], classes, "kind")
+    return import_warnings(Table("t", columns), ["age"], classes, "kind", NO_EDGES)
 
 
 @pytest.mark.parametrize(
@@ -45,23 +46,6 @@ def test_rare_classes():
     (note,) = warnings_for(NUMBERS, {str(age): 1 for age in range(20)})
     assert note.startswith("20 of 20 classes have")
     assert "('0', '1', '2' and 17 more)" in note
-
-
-def test_classes_that_read_like_missing_values():
-    (note,) = warnings_for(NUMBERS, {"Drama": 30, "Unknown": 10})
-    assert note == (
-        "'kind' has a class 'Unknown' (10 nodes), which reads like a missing value: if "
-        "it is one, --missing Unknown makes these nodes unlabelled"
-    )
-    (note,) = warnings_for(NUMBERS, {"Drama": 30, "?": 10})
-    assert "--missing '?'" in note
-
-
-def test_classes_that_look_alike():
-    (note,) = warnings_for(NUMBERS, {"Retail": 9, "bank": 9, "retail": 9})
-    assert "such as 'Retail' and 'retail'" in note
-    assert warnings_for(NUMBERS, {"retail": 9, "retail  trade": 9}) == []
-    assert warnings_for(NUMBERS, {"retail trade": 9, "Retail  trade": 9})
 
 
 def test_strong_imbalance():

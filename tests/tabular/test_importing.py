@@ -2,13 +2,11 @@
 
 import json
 
-import networkx as nx
 import numpy as np
 import pytest
 import torch
 
 from csv_graphs import (
-    networkx_ring,
     ring_data,
     stranger_tables,
     write_csv,
@@ -23,7 +21,7 @@ from ecg_gnn.tabular import (
     load_named_graph,
     read_table,
 )
-from ecg_gnn.tabular.graph_files import from_data, from_networkx
+from ecg_gnn.tabular.graph_files import from_data
 from small_runs import ring_arrays
 
 OPTIONS = ImportOptions(label="kind")
@@ -195,19 +193,6 @@ def test_a_split_without_one_of_its_parts(tmp_path, parts, lacks):
         import_files(tmp_path / "nodes.csv", tmp_path / "edges.csv", options)
 
 
-def test_columns_without_a_value_are_refused(tmp_path):
-    """They were meant to be learned from: the structure does not stand in for them."""
-    write_stranger(tmp_path)
-    table = read_table(tmp_path / "nodes.csv")
-    rows = [
-        (*row, "nan")
-        for row in zip(*map(table.columns.get, ("id", "kind")), strict=True)
-    ]
-    write_csv(tmp_path / "nodes.csv", ["id", "kind", "f0"], rows)
-    with pytest.raises(InputError, match="must have a column with values"):
-        import_files(tmp_path / "nodes.csv", tmp_path / "edges.csv", OPTIONS)
-
-
 def test_structure_instead_of_features(tmp_path):
     write_stranger(tmp_path)
     table = read_table(tmp_path / "nodes.csv")
@@ -276,26 +261,6 @@ def test_targets_in_tensors():
     assert graph.dataset.num_unlabelled == 1
 
 
-def test_lists_as_attributes():
-    ring = networkx_ring()
-    for node in ring:
-        ring.nodes[node]["tags"] = ["a", "b"] if node % 3 else []
-    graph = from_networkx(ring, OPTIONS)
-    assert graph.report["columns"]["tags"] == "set"
-    assert {"tags:a", "tags:b", "tags (count)"} <= set(graph.features.names)
-
-
-def test_networkx_and_graphml(tmp_path):
-    graph = from_networkx(networkx_ring(), OPTIONS)
-    assert graph.classes == ("a", "b")
-    assert graph.dataset.num_edges == 24
-    assert graph.dataset.num_unlabelled == 1
-    nx.write_graphml(networkx_ring(), tmp_path / "g.graphml")
-    again = import_graph(tmp_path / "g.graphml", OPTIONS)
-    assert torch.equal(again.dataset.x, graph.dataset.x)
-    assert torch.equal(again.dataset.edge_index, graph.dataset.edge_index)
-
-
 def test_columns_of_arrays_are_chosen_as_those_of_tables_are(tmp_path):
     x = np.arange(24.0).reshape(12, 2) % 3
     arrays = {"node_features": x, "node_labels": np.arange(12) % 2}
@@ -310,12 +275,6 @@ def test_columns_of_arrays_are_chosen_as_those_of_tables_are(tmp_path):
     assert columns(kinds={"x1": "categorical"})["x1"] == "categorical"
     with pytest.raises(InputError, match="must have the column 'part'"):
         columns(splits=("part",))
-
-
-def test_a_fault_in_graphml_names_the_file(tmp_path):
-    nx.write_graphml(networkx_ring(), tmp_path / "g.graphml")
-    with pytest.raises(InputError, match=r"g\.graphml: must have the column 'sort'"):
-        import_graph(tmp_path / "g.graphml", ImportOptions(label="sort"))
 
 
 def test_columns_of_edges_that_are_not_read_are_named(tmp_path):

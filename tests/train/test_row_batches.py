@@ -59,6 +59,10 @@ def test_batches_learn():
     assert scored == [(step + 1) % 4 == 0 for step in range(40)]  # once an epoch
 
 
+def test_batches_are_scored_at_most_twenty_times():
+    assert make_training(steps=1000).every == 50
+
+
 def test_an_epoch_has_every_training_row_once():
     training = make_training()
     batches = [training._plan.seeds(step) for step in range(8)]

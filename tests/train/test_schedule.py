@@ -8,7 +8,6 @@ import torch
 
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import BatchPlan, LoopSettings, Training, train_together
-from ecg_gnn.train.steps import once_per_epoch_or_less, once_per_epoch_or_more
 from ecg_gnn.train.training import run_step, scores
 from no_waiting import NoWaiting
 from no_waiting import start as start_state
@@ -28,16 +27,6 @@ def start(device, eval_every, checkpoint=None, seed=0):
 
 def evaluated(result):
     return [step + 1 for step, v in enumerate(result.val_scores) if not math.isnan(v)]
-
-
-@pytest.mark.parametrize(
-    ("steps", "per_epoch", "every"),
-    [(1000, 6, 6), (1000, 600, 50), (10, 6, 1), (200, 1, 1)],
-)
-def test_defaults(steps, per_epoch, every):
-    assert once_per_epoch_or_more(steps, per_epoch) == every
-    most = max(per_epoch, math.ceil(steps / 20))
-    assert once_per_epoch_or_less(steps, per_epoch) == most
 
 
 def test_every_step_is_evaluated_unless_told_otherwise():
@@ -160,18 +149,6 @@ def test_order_is_of_seed_and_epoch_and_not_of_what_was_asked_before():
     assert BatchPlan(NODES, 5, seed=1).seeds(0).tolist() != first[0]
 
 
-@pytest.mark.parametrize("processes", [2, 3])
-def test_shares_of_a_batch_are_the_batch(processes):
-    whole = BatchPlan(NODES, 8, seed=0)
-    plans = [BatchPlan(NODES, 8, 0, rank, processes) for rank in range(processes)]
-    for step in range(6):
-        shares = [plan.seeds(step) for plan in plans]
-        assert min(share.numel() for share in shares) > 0
-        assert torch.equal(torch.cat(shares), whole.seeds(step))
-
-
-def test_refuses_batches_that_not_all_can_share():
-    with pytest.raises(InputError, match=r"'batch_size' must be large .* 4 processes"):
-        BatchPlan(NODES, 3, 0, 0, 4)
+def test_refuses_a_batch_of_nothing():
     with pytest.raises(InputError, match=r"'batch_size' must be in \[1, inf\)"):
         BatchPlan(NODES, 0, 0)

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import LoopSettings, Training, loop, train_together, training
 from toy_graphs import make_network, make_task, train
 
@@ -182,17 +181,3 @@ def test_progress_and_seconds_are_shared(monkeypatch):
     # Twelve rounds and the wait at the end, each of 0.4 s, whoever it was for.
     assert sum(result.seconds for result in results) == pytest.approx(0.4 * 13)
     assert results[1].seconds == pytest.approx(0.4 * 5 / 2 + 0.4 / 2)
-
-
-def test_one_precision_for_all():
-    task = make_task(3)
-    trainings = [
-        Training(
-            make_network(task), task, LoopSettings(steps=2, precision=each), seed=0
-        )
-        for each in ("fp32", "bf16")
-    ]
-    with pytest.raises(InputError, match="must share one device and one precision"):
-        train_together(trainings)
-    with pytest.raises(InputError, match="got 0 with"):
-        train_together([])

@@ -153,18 +153,6 @@ def test_what_is_not_taken_may_be_anything():
     assert same(best.named, before)
 
 
-def test_load_keeps_the_place():
-    network, other = make_network(), make_network(seed=1)
-    disturb(other)
-    weights = Weights.of(network)
-    places = {name: tensor.data_ptr() for name, tensor in weights.named.items()}
-    weights.load(values(other))
-    assert same(values(network), values(other))
-    assert {name: t.data_ptr() for name, t in weights.named.items()} == places
-    x = torch.ones(4, 5)
-    assert torch.equal(network.eval()(x), other.eval()(x))
-
-
 def test_network_loads_the_named_ones():
     network = make_network()
     weights = Weights.of(network)

@@ -79,13 +79,14 @@ class Advice:
     """Those on which all variants were trained."""
     scores: dict[str, dict[str, list[Array]]] = field(default_factory=dict)
     """Of single nodes by part, variant and split; NaN where a node has none."""
+    differences: dict[str, dict[str, Difference]] = field(default_factory=dict)
+    """Paired differences of scores by part, for the best candidate, at the end."""
     stop: Literal["time", "interrupted"] | None = None
     spent: float = 0.0
 
     def __post_init__(self) -> None:
         """Nothing is found out yet."""
         self.shape, self._share = self.question.shape, 1.0
-        self._found: dict[tuple[str, int], dict[str, Difference]] = {}
         self.scores = {part: {v: [] for v in VARIANTS} for part in PARTS}
 
     def find_out(self) -> None:
@@ -95,7 +96,7 @@ class Advice:
         nodes = self._nodes(self.question.splits[0])
         self._choose_steps(nodes)
         networks = {v: self._train(nodes, v) for v in ("baseline", "identity")}
-        everything_fitted = self._measure(nodes, networks)
+        self._measure(nodes, networks)
         if reads_labels(self.gains[0].candidate.embedding):
             # Networks of single folds choose their own steps, so all variants must.
             networks = {}
@@ -107,7 +108,7 @@ class Advice:
             seconds = self.watch.spent() - started
             if split != self.question.splits[-1] and seconds > self.watch.left():
                 raise OutOfTime
-        if not everything_fitted:
+        if len(self.gains) < len(self.question.candidates):
             raise OutOfTime
 
     def _choose_steps(self, nodes: KnownNodes) -> None:
@@ -120,20 +121,19 @@ class Advice:
         fitting = int(_TRAINING_SHARE * self.watch.left() / (_ROUND * seconds))
         self.shape = replace(usual, steps=min(usual.steps, max(_MIN_STEPS, fitting)))
 
-    def _measure(self, nodes: KnownNodes, networks: dict[str, Array]) -> bool:
-        candidates = self.question.candidates
-        self._share = _CRITERION_SHARE
+    def _measure(self, nodes: KnownNodes, networks: dict[str, Array]) -> None:
+        candidates, self._share = self.question.candidates, _CRITERION_SHARE
         try:
             for each in candidates:
                 self._check()
                 gain = measure_gain(nodes, each, networks, len(candidates))
-                self.gains = sorted([*self.gains, gain], key=lambda gain: -gain.mean)
+                self.gains.append(gain)
+                self.gains.sort(key=lambda one: -one.mean)
                 self.say(f"{each.label}: labels of evolved neighbours add {gain} nats")
         except OutOfTime:
             if not self.gains:
                 raise
         self._share = 1.0
-        return len(self.gains) == len(candidates)
 
     def _compare(self, nodes: KnownNodes, networks: dict[str, Array]) -> None:
         best, dataset = self.gains[0].candidate, self.question.dataset
@@ -177,14 +177,12 @@ class Advice:
 
         return tell
 
-    def differences(self, part: str) -> dict[str, Difference]:
-        """Paired differences of scores on one part, for the best candidate.
+    def compare_scores(self, part: str) -> dict[str, Difference]:
+        """The differences on one part.
 
         A node counts once, with its mean over the splits in which it has a score.
         """
-        if (key := (part, len(self.splits))) in self._found:
-            return self._found[key]
-        found = self._found[key] = {}
+        found = {}
         for name in (*DIFFERENCES, "identity_minus_baseline") if self.splits else ():
             ours, theirs = (self.scores[part][v] for v in name.split("_minus_"))
             gaps = np.array(ours) - np.array(theirs)
@@ -233,5 +231,6 @@ def advise(question: Question, watch: Stopwatch, **options: Any) -> Advice:
         advice.stop = "time"
     except KeyboardInterrupt:
         advice.stop = "interrupted"
+    advice.differences = {part: advice.compare_scores(part) for part in PARTS}
     advice.spent = watch.spent()
     return advice

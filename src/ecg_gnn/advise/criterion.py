@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.special import log_softmax
 
 from ecg_gnn.advise.known_nodes import Array, KnownNodes
 from ecg_gnn.advise.question import Candidate
@@ -81,17 +82,17 @@ def histograms(nodes: KnownNodes, candidate: Candidate, plain: Array) -> Array:
     """
     num_nodes, graphs = nodes.inputs.num_nodes, nodes.evolved(candidate)
     found = np.zeros((num_nodes, nodes.target.width))
-    for folds, (source, target) in zip(nodes.groups(candidate), graphs, strict=True):
-        pairs = np.ones(len(source)), (target.numpy(), source.numpy())
+    for number, fold in nodes.folds.items():
+        source, target = graphs[number % len(graphs)].numpy()
+        pairs = np.ones(len(source)), (target, source)
         graph = sp.csr_matrix(pairs, (num_nodes, num_nodes))
-        for number, fold in folds.items():
-            known = fold.known(num_nodes)
-            labels = nodes.target.columns(known).astype(float)
-            shares = labels.sum(axis=0) / labels.sum()
-            said = np.where(known[:, None], labels, plain[number])
-            counts = graph[fold.held_out] @ said + _PRIOR * shares
-            around = counts / counts.sum(axis=1, keepdims=True)
-            found[fold.held_out] = _log(around) - _log(shares)
+        known = fold.known(num_nodes)
+        labels = nodes.target.columns(known).astype(float)
+        shares = labels.sum(axis=0) / labels.sum()
+        said = np.where(known[:, None], labels, plain[number])
+        counts = graph[fold.held_out] @ said + _PRIOR * shares
+        around = counts / counts.sum(axis=1, keepdims=True)
+        found[fold.held_out] = _log(around) - _log(shares)
     return found
 
 
@@ -125,9 +126,8 @@ def _fit(rows: Array, y: NDArray[np.int64]) -> Array:
 
 def _log_shares(rows: Array, weights: Array) -> Array:
     blocks = rows.shape[-1]
-    logits = rows @ weights[:blocks] + weights[blocks:]
-    logits -= logits.max(axis=1, keepdims=True)
-    return np.asarray(logits - np.log(np.exp(logits).sum(axis=1, keepdims=True)))
+    said = rows @ weights[:blocks] + weights[blocks:]
+    return np.asarray(log_softmax(said, axis=1))
 
 
 def _log(shares: Array) -> Array:

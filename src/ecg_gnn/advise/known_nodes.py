@@ -57,24 +57,11 @@ class KnownNodes:
         folds = make_folds(self.target, self.nodes, num_folds, self.config.seed)
         self.folds: dict[int, Fold] = dict(enumerate(folds))
 
-    def groups(self, candidate: Candidate | None = None) -> list[dict[int, Fold]]:
-        """Folds that share a graph: all, or each alone where it reads labels."""
-        alone = candidate is not None and reads_labels(candidate.embedding)
-        if alone or self.inputs.num_nodes > _SHARED_NODES:
-            return [{number: fold} for number, fold in self.folds.items()]
-        return [self.folds]
+    def vectors(self, name: str) -> list[Tensor]:
+        """Embedded nodes ``[N, D]``, of one model for all folds.
 
-    def embeddings(self, candidate: Candidate) -> list[dict[str, Tensor]]:
-        """Vectors of all nodes ``[N, D]`` by embedding, for each group of folds."""
-        names = candidate.embedding.split(",")
-        vectors = {name: self._vectors(name) for name in names}
-        return [
-            {name: each[place % len(each)] for name, each in vectors.items()}
-            for place in range(len(self.groups(candidate)))
-        ]
-
-    def _vectors(self, name: str) -> list[Tensor]:
-        # Of one model, or of one for each fold that never saw the fold's labels.
+        What reads labels is trained anew for each, without the labels of the fold.
+        """
         if name not in self._embedded:
             splits = [self.split]
             if reads_labels(name):
@@ -93,19 +80,16 @@ class KnownNodes:
         return replace(self.split, train_mask=train, val_mask=val)
 
     def evolved(self, candidate: Candidate) -> list[Tensor]:
-        """Evolved edges ``[2, E]`` for each group; of several embeddings, joined."""
-        config = replaced(self.config, {"evolve.k": candidate.k})
-
-        def edges(name: str, z: Tensor) -> Tensor:
-            around = self.dataset, self.split, config, self.workspace
-            return evolve_embedding(z, name, *around).edge_index
-
+        """Evolved edges ``[2, E]``, one graph or one for each fold."""
+        name, config = candidate.embedding, self.config
+        config = replaced(config, {"evolve.k": candidate.k})
+        around = self.dataset, self.split, config, self.workspace
         return [
-            torch.cat([edges(*pair) for pair in each.items()], dim=1)
-            for each in self.embeddings(candidate)
+            evolve_embedding(z, name, *around).edge_index for z in self.vectors(name)
         ]
 
     def _inputs(self, variant: str, candidate: Candidate | None) -> list[GraphInputs]:
+        """What the network reads: the same in all folds, or for each its own."""
         if variant == "identity":
             loops = torch.arange(self.inputs.num_nodes).expand(2, -1)
             return [self.inputs.with_evolved(loops)]
@@ -114,8 +98,7 @@ class KnownNodes:
         if variant == "ecg":
             return [self.inputs.with_evolved(e) for e in self.evolved(candidate)]
         scaled = [
-            torch.cat([z / z.std().clamp_min(1e-6) for z in each.values()], dim=1)
-            for each in self.embeddings(candidate)
+            z / z.std().clamp_min(1e-6) for z in self.vectors(candidate.embedding)
         ]
         return [self.inputs.with_columns(z.float().cpu().numpy()) for z in scaled]
 
@@ -132,11 +115,13 @@ class KnownNodes:
         (the same network with self-loops for evolved edges) or ``embedding`` (its
         vectors as further features, without new edges).
         """
-        groups, inputs = self.groups(candidate), self._inputs(variant, candidate)
-        shares = []
+        inputs, shares = self._inputs(variant, candidate), []
+        groups = [self.folds]
+        if len(inputs) > 1 or self.inputs.num_nodes > _SHARED_NODES:
+            groups = [{number: fold} for number, fold in self.folds.items()]
+        metric = self.dataset.metric.replace("_", "-")
         for place, folds in enumerate(groups):
             read = inputs[place % len(inputs)]
-            metric = self.dataset.metric.replace("_", "-")
             stopped = partial(_tell, progress, count(1), shape.steps)
             job = Job(read, self.target, folds, metric, math.inf, stopped)
             member, _ = fit_networks(shape, self.config.seed + self.index, job)

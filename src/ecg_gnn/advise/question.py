@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ecg_gnn.config import CONTROLS, EMBEDDINGS, RunConfig, known
 from ecg_gnn.config.choices import ADVISED_EMBEDDINGS, ADVISED_KS
-from ecg_gnn.config.classify_settings import selectable
+from ecg_gnn.config.classify_settings import check_model, selectable
 from ecg_gnn.config.identity import variant_of
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.ensemble.networks import Shape
@@ -57,19 +57,19 @@ def make_question(
 ) -> Question:
     """Fill in what is None by the graph, with the defaults of ``fit``, and check it."""
     for name in embeddings:
-        if {*CONTROLS, "none"}.intersection(name.split(",")):
-            allowed = [choice for choice in EMBEDDINGS if choice != "none"]
+        if "," in name or name in {*CONTROLS, "none"}:
+            allowed = [one for one in EMBEDDINGS if one not in {*CONTROLS, "none"}]
             raise InputError(
-                f"'embedding' must be one of {allowed} here, controls come by "
-                f"themselves (got {name!r})"
+                f"'embedding' must be one of {allowed} here, each in an option of its "
+                f"own; controls come by themselves (got {name!r})"
             )
     if random_splits:
         dataset = dataset.with_random_splits(_NUM_SPLITS, seed)
     splits = splits or tuple(range(min(_NUM_SPLITS, dataset.num_splits)))
     model = choose_model(model, dataset, dataset.split(0))
-    takes = [
-        m for m in selectable("benchmark") if traits_of("benchmark", m).several_graphs
-    ]
+    check_model(model, "benchmark")
+    names = selectable("benchmark")
+    takes = [m for m in names if traits_of("benchmark", m).several_graphs]
     if model not in takes:
         raise InputError(
             f"'model' must be one of {takes}, which take evolved graphs (got {model!r})"

@@ -64,27 +64,25 @@ def judge(
         none = "no_help" if gain.high < WORTH_NATS else "cannot_tell"
         kind = "use_evolved_graph" if gain.recommend else none
         return kind, f"{says} (there was no time to confirm it by training)"
-    above = [lead.ci_low > 0 for lead in (plain, identity, embedding)]
-    if all(above):
-        reason = "ECG scores higher than the plain network and both controls"
-        return "use_evolved_graph", f"{reason}; {says}"
-    reason = "ECG scores higher than the plain network, but"
-    if above[0] and identity.ci_high < WORTH:
-        return "path_not_edges", f"{reason} so does its control; {says}"
-    if all(above[:2]) and embedding.ci_high < WORTH:
-        given = "so does the embedding as features"
-        return "embedding_not_edges", f"{reason} {given}; {says}"
     rivals = {"the plain network": plain, "its control": identity}
     rivals["the embedding as features"] = embedding
-    for weaker, lead in rivals.items():
-        if lead.ci_high < WORTH:
-            return "no_help", f"ECG has less than a point over {weaker}; {says}"
+    above = [lead.ci_low > 0 for lead in rivals.values()]
+    level = [name for name, lead in rivals.items() if lead.ci_high < WORTH]
+    higher = "ECG scores higher than the plain network"
+    if all(above):
+        return "use_evolved_graph", f"{higher} and both controls; {says}"
+    if above[0] and "its control" in level:
+        return "path_not_edges", f"{higher}, but so does its control; {says}"
+    if above[0] and above[1] and level:
+        return "embedding_not_edges", f"{higher}, but so does {level[0]}; {says}"
+    if level:
+        return "no_help", f"ECG has less than a point over {level[0]}; {says}"
     return "cannot_tell", f"the trained networks differ too little; {says}"
 
 
 def verdict(advice: Advice) -> tuple[str, str]:
     """What ``judge`` says about it."""
-    found = advice.differences("held_out")
+    found = advice.differences["held_out"]
     best = advice.gains[0] if advice.gains else None
     steps, usual = advice.shape.steps, advice.question.shape.steps
     if best is not None and steps < _LEAST_TRAINED * usual:
@@ -99,8 +97,8 @@ def advice_dict(advice: Advice, source: Sequence[str], folder: Path) -> dict[str
     gains = [gain.to_dict() for gain in advice.gains]
     chosen = advice.gains[0].candidate._asdict() if gains else {}
     differences = {
-        part: {n: d._asdict() for n, d in advice.differences(part).items()}
-        for part in PARTS
+        part: {name: one._asdict() for name, one in found.items()}
+        for part, found in advice.differences.items()
     }
     results = [
         {"variant": name, "embedding": None, "k": None, "splits": advice.splits}
@@ -109,8 +107,6 @@ def advice_dict(advice: Advice, source: Sequence[str], folder: Path) -> dict[str
         | {"test_mean": advice.mean_score("test", name)}
         for name in (VARIANTS if advice.splits else ())
     ]
-    planned = {"steps": question.shape.steps, "splits": list(question.splits)}
-    planned["candidates"] = [each._asdict() for each in question.candidates]
     return {
         "dataset": question.dataset.name,
         "metric": question.dataset.metric,
@@ -129,7 +125,11 @@ def advice_dict(advice: Advice, source: Sequence[str], folder: Path) -> dict[str
         "budget_seconds": advice.watch.budget,
         "spent_seconds": advice.spent,
         "stopped_by": advice.stop,
-        "planned": planned,
+        "planned": {
+            "steps": question.shape.steps,
+            "splits": list(question.splits),
+            "candidates": [each._asdict() for each in question.candidates],
+        },
         "trained": {"steps": advice.shape.steps, "splits": advice.splits},
         "config": question.config.to_dict(),
         "words": paragraphs(advice),
@@ -161,7 +161,7 @@ def paragraphs(advice: Advice) -> dict[str, str]:
     )
     trained = ""
     for part, title in PARTS.items():
-        found = advice.differences(part).items()
+        found = advice.differences[part].items()
         shown = [f"{_title(name)} {_points(one)}" for name, one in found]
         trained += f"On {title}, points of {metric}: {'; '.join(shown)}. " * bool(found)
     return {
@@ -196,28 +196,28 @@ def score_table(advice: Advice) -> Table:
 
 def next_steps(advice: Advice, source: Sequence[str]) -> list[dict[str, str]]:
     """Commands to copy, the recommended one first; ``source`` names the graph."""
-    config, (kind, _), steps = advice.question.config, verdict(advice), []
-
-    def step(purpose: str, verb: str, *options: str) -> None:
-        words = ["ecg-gnn", verb, *source, *options, "--seed", str(config.seed)]
-        command = shlex.join(words)
-        steps.append({"purpose": purpose, "command": command})
-
-    step("search for the best predictions, and save the model", "fit", "--out", "model")
+    config, (kind, _) = advice.question.config, verdict(advice)
+    model = ["--model", config.model.name]
     splits = ["--splits", ",".join(map(str, advice.question.splits))]
     splits += ["--random-splits"] if config.random_splits else []
-    model = ["--model", config.model.name]
+    purpose = "search for the best predictions, and save the model"
+    steps = {purpose: ["fit", "--out", "model"]}
     if kind == "use_evolved_graph":
         name, k = advice.gains[0].candidate
         evolved = [*model, "--embedding", name, "--k", str(k)]
         if config.model.name in MODULES and name in KEPT_EMBEDDINGS:
-            step("fit and save this network", "fit", *evolved, "--out", "evolved")
-        step("check it in a larger network", "run", *evolved, *splits)
+            steps["fit and save this network"] = ["fit", *evolved, "--out", "evolved"]
+        steps["check it in a larger network"] = ["run", *evolved, *splits]
     if kind == "cannot_tell" and cuts(advice):
         more = f"{math.ceil(4 * advice.watch.budget / 60)}m"
-        again = [*model, *splits, "--budget", more]
-        step("get a firmer answer with more time", "advise", *again)
-    return steps
+        again = ["advise", *model, *splits, "--budget", more]
+        steps["get a firmer answer with more time"] = again
+
+    def command(verb: str, *options: str) -> str:
+        seed = str(config.seed)
+        return shlex.join(["ecg-gnn", verb, *source, *options, "--seed", seed])
+
+    return [{"purpose": why, "command": command(*how)} for why, how in steps.items()]
 
 
 def claim_folder(folder: Path) -> None:
@@ -228,8 +228,10 @@ def claim_folder(folder: Path) -> None:
             pass
 
 
-def write_advice(advice: Advice, source: Sequence[str], folder: Path) -> dict[str, Any]:
-    """Write every file, each whole or not at all; the numbers come last."""
+def write_advice(
+    advice: Advice, source: Sequence[str], folder: Path
+) -> tuple[dict[str, Any], str]:
+    """Write every file, each whole or not at all; returns the numbers and the text."""
     found = advice_dict(advice, source, folder)
     (folder / _FIGURE).unlink(missing_ok=True)  # of earlier advice
     figure = "No figure: nothing was measured."
@@ -239,21 +241,21 @@ def write_advice(advice: Advice, source: Sequence[str], folder: Path) -> dict[st
             figure = f"![Gains and differences]({_FIGURE})"
     except MissingExtraError as error:
         figure = f"No figure: {error}."
-    title = f"# {found['dataset']}: does an evolved graph help?"
-    parts = [title, found["answer"], found["note"], figure]
+    parts = [f"# {found['dataset']}: does an evolved graph help?", found["answer"]]
+    parts += [found["note"], markdown(score_table(advice)) if advice.splits else ""]
     parts += [f"## {name}\n\n{text}" for name, text in found["words"].items()]
-    parts += [markdown(score_table(advice))] if advice.splits else []
+    parts += ["## What next?"]
     parts += [f"{s['purpose']}:\n\n    {s['command']}" for s in found["next"]]
-    said = "\n\n".join(filter(None, parts)) + "\n"
-    write_text(folder / _TEXT, without_html(said))
+    text = without_html("\n\n".join(filter(None, parts)) + "\n")
+    write_text(folder / _TEXT, f"{text}\n{figure}\n")
     write_json(folder / _NUMBERS, found)
-    return found
+    return found, text
 
 
 def _paint(advice: Advice, figure_class: Any) -> Any:
     figure = figure_class(figsize=(8, 4), layout="constrained")
     gains = [("ecg", g.candidate.label, g.mean, g.low, g.high) for g in advice.gains]
-    differences = advice.differences("held_out").items()
+    differences = advice.differences["held_out"].items()
     found = [(name.split("_minus_")[1], _title(name), *d) for name, d in differences]
     metric = metric_label(advice.question.dataset.metric)
     adds = "what evolved neighbours' labels add (nats)"

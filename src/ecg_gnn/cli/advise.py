@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from ecg_gnn.cli import options as opt
-from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
+from ecg_gnn.cli.terminal import ProgressDisplay, print_json
 from ecg_gnn.config.choices import ADVISED_EMBEDDINGS, ADVISED_KS
 from ecg_gnn.data import load_dataset
 from ecg_gnn.system.checks import parse_budget
@@ -77,18 +77,10 @@ def advise(
         advice = give_advice(
             question, watch, cache=cache, display=start, say=display.say
         )
-    found = shown.write_advice(advice, source, folder)
+    found, text = shown.write_advice(advice, source, folder)
     if json_:
         print_json(found)
-        return
-    if found["note"]:
-        print(f"Note: {found['note']}")
-    print(found["answer"])
-    if advice.splits:
-        print_table(shown.score_table(advice), found["dataset"])
-    for title, text in found["words"].items():
-        print(f"\n{title} {text}")
-    print("\nWhat next?")
-    for step in found["next"]:
-        print(f"  {step['purpose']}:\n    {step['command']}")
-    print(f"\nIn {folder}: advice.md, advice.json and, with matplotlib, advice.png")
+    else:
+        print(
+            f"{text}\nIn {folder}: advice.md, advice.json; advice.png if it was drawn"
+        )

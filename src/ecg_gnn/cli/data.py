@@ -9,6 +9,7 @@ from ecg_gnn.cli import options as opt
 from ecg_gnn.cli import terminal
 from ecg_gnn.cli.data_import import import_
 from ecg_gnn.data import list_datasets, load_dataset, resolve_data_root
+from ecg_gnn.system.cells import value_text
 
 if TYPE_CHECKING:
     from ecg_gnn.data import GraphDataset
@@ -36,10 +37,7 @@ def list_(data_root: Path | None = None, json_: bool = False) -> None:
         return
     columns = ["name", "kind", "nodes", "edges", "features", "classes", "metric"]
     table = [
-        [
-            "" if row[column] is None else terminal.value_text(row[column])
-            for column in columns
-        ]
+        ["" if row[one] is None else value_text(row[one]) for one in columns]
         + ["yes" if row["present"] else ""]
         for row in rows
     ]
@@ -51,22 +49,14 @@ def list_(data_root: Path | None = None, json_: bool = False) -> None:
 @opt.verb()
 def info(name: Name, data_root: Path | None = None, json_: bool = False) -> None:
     """Show sizes, classes, splits, degrees, components and checksum of one graph."""
-    _show(_load(name, data_root), json_)
+    _show(load_dataset(name, data_root=data_root), json_)
 
 
 @app.command()
 @opt.verb()
-def check(
-    name: Annotated[str, typer.Argument(metavar="NAME_OR_FILE")],
-    data_root: Path | None = None,
-    json_: bool = False,
-) -> None:
-    """Check that a graph can be trained on, or name its first fault (status 2).
-
-    Options:
-        name: What to check.
-    """
-    dataset = _load(name, data_root, download=False)
+def check(name: Name, data_root: Path | None = None, json_: bool = False) -> None:
+    """Check that a graph can be trained on, or name its first fault (status 2)."""
+    dataset = load_dataset(name, data_root=data_root, download=False)
     if not json_:
         print(f"{dataset.name}: ok")
     _show(dataset, json_, ok=True)
@@ -82,7 +72,7 @@ def get(name: Name, data_root: Path | None = None, out: Path | None = None) -> N
     """
     if out is not None:
         opt.check_apart(out, name)
-    dataset = _load(name, data_root)
+    dataset = load_dataset(name, data_root=data_root)
     if out is not None:
         from ecg_gnn.data import write_npz
 
@@ -95,17 +85,6 @@ def get(name: Name, data_root: Path | None = None, out: Path | None = None) -> N
 app.command("import")(import_)
 
 
-def _load(name: str, data_root: Path | None, download: bool = True) -> "GraphDataset":
-    with terminal.ProgressDisplay() as display:
-        bar = display.start("download", name)
-        return load_dataset(
-            name,
-            data_root=data_root,
-            download=download,
-            progress=lambda done, total: bar(done, total or done, 0.0),
-        )
-
-
 def _show(dataset: "GraphDataset", json_: bool, **more: bool) -> None:
     from ecg_gnn.data import describe  # with torch, which a wrong name does not need
 
@@ -114,5 +93,5 @@ def _show(dataset: "GraphDataset", json_: bool, **more: bool) -> None:
         terminal.print_json(more | description)
         return
     splits = description["splits"]
-    first = f"{len(splits)}, the first: {terminal.value_text(splits[0])}"
+    first = f"{len(splits)}, the first: {value_text(splits[0])}"
     terminal.print_facts(description | {"splits": first})

@@ -1,9 +1,8 @@
 """``ecg-gnn data import``: from people's tables to a graph folder."""
 
-import textwrap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -14,26 +13,13 @@ from ecg_gnn.system.checks import InputError, check_choice, printable
 from ecg_gnn.system.files import check_free
 from ecg_gnn.tabular.column_kinds import KINDS
 from ecg_gnn.tabular.feature_blocks import ENCODINGS, MAX_CATEGORIES
-from ecg_gnn.tabular.table_files import (
-    GRAPH_LABEL,
-    GRAPH_TYPES,
-    TABLE_TYPES,
-    list_suffixes,
-)
+from ecg_gnn.tabular.table_files import TABLE_SUFFIXES
 from ecg_gnn.tabular.token_blocks import MAX_WORDS
 
-if TYPE_CHECKING:
-    from ecg_gnn.tabular import ImportOptions, NamedGraph
-
 _MAX_NAMES = 200  # of columns in one group
-_WIDTH = 100
-# Homophily is not counted over all edges.
-_COUNTED = {"num_edges": "number of edges between nodes with a class:"}
 
 
-@opt.verb(
-    tables=list_suffixes(TABLE_TYPES), graphs=list_suffixes(GRAPH_TYPES, names=True)
-)
+@opt.verb()
 def import_(
     out: Path,
     nodes: Path | None = None,
@@ -73,10 +59,9 @@ def import_(
 
     Options:
         out: The graph folder to write.
-        nodes: Table of nodes: {tables}.
-        edges: Table of edges: {tables}. Or a matrix: .npz by scipy.sparse.save_npz,
-            rows in the order of the nodes.
-        graph: Instead of tables, a whole graph: {graphs}.
+        nodes: Table of nodes: .csv, .tsv, .txt or .parquet.
+        edges: Table of edges, of the same types.
+        graph: Instead of tables, a whole graph: an .npz file.
         directed: Whether edges have a direction.
         seed: Random seed of the drawn splits.
 
@@ -111,14 +96,14 @@ def import_(
     check_choice("encoding", encoding, ENCODINGS)
     check_free(out)
     for path in filter(None, (nodes, edges)):
-        if path.suffix.lower() in {each.suffix for each in TABLE_TYPES}:
+        if path.suffix.lower() in TABLE_SUFFIXES:
             check_file(path)  # before anything slow is imported
-    from ecg_gnn.tabular import ImportOptions
+    from ecg_gnn.tabular import ImportOptions, import_files, import_graph
 
-    given = (numeric, categorical, ordinal, set_, date, text)
-    by_kind = zip(KINDS, map(_names, given), strict=True)
+    named = (numeric, categorical, ordinal, set_, date, text)
+    by_kind = zip(KINDS, map(_names, named), strict=True)
     options = ImportOptions(
-        label=label or GRAPH_LABEL,
+        label=label or "label",
         id=id_,
         source=source,
         target=target,
@@ -137,7 +122,18 @@ def import_(
         seed=seed,
         max_cells=max_cells,
     )
-    imported = _import(nodes, edges, graph, label, options, delimiter)
+    if graph is not None:
+        if nodes is not None or edges is not None:
+            raise InputError("'graph' must stand alone, without 'nodes' and 'edges'")
+        imported = import_graph(graph, options)
+    elif nodes is None or edges is None or label is None:
+        given = {"nodes": nodes, "edges": edges, "label": label}
+        absent = " and ".join(f"--{name}" for name in given if given[name] is None)
+        raise InputError(
+            f"'nodes', 'edges' and 'label' must be given, or 'graph' (without {absent})"
+        )
+    else:
+        imported = import_files(nodes, edges, options, delimiter=delimiter)
     imported.save(out)
     for note in imported.report.get("notes", ()):
         warn(note)
@@ -149,65 +145,24 @@ def import_(
 
 
 def _print_report(report: Mapping[str, Any]) -> None:
-    counts = report["homophily"].items()
-    homophily = {_COUNTED.get(name, _words(name)): value for name, value in counts}
+    homophily = {
+        name.removesuffix("_homophily").replace("_", " "): value
+        for name, value in report["homophily"].items()
+    }
     for key, fact in {**report, "homophily": homophily}.items():
         if key in ("columns", "columns_left_out"):
-            _print_columns(key, fact)
+            groups: dict[str, list[str]] = {}
+            for name, said in fact.items():
+                groups.setdefault(said, []).append(name)
+            for said, names in groups.items():
+                more = len(names) - _MAX_NAMES
+                rest = [f"and {more:,} more (--json names all)"] if more > 0 else []
+                text = ", ".join([*names[:_MAX_NAMES], *rest])
+                print_facts({key: f"{said}: {text}"})
         elif key not in ("decisions", "notes"):
             print_facts({key: fact})
     for name, decision in report["decisions"].items():
         print(printable(f"{name}: {decision}"))
-
-
-def _words(name: str) -> str:
-    return name.removesuffix("_homophily").replace("_", " ")
-
-
-def _print_columns(title: str, columns: Mapping[str, str]) -> None:
-    """Print the names of columns, in lines by what is said of them."""
-    groups: dict[str, list[str]] = {}
-    for name, said in columns.items():
-        groups.setdefault(said, []).append(printable(name))
-    label = title.replace("_", " ")
-    for said, names in groups.items():
-        more = len(names) - _MAX_NAMES
-        rest = [f"and {more:,} more (--json names all)"] if more > 0 else []
-        # A name stays on one line.
-        kept = [name.replace(" ", "\xa0") for name in names[:_MAX_NAMES]]
-        lines = textwrap.fill(
-            f"{said}: {', '.join([*kept, *rest])}",
-            width=_WIDTH,
-            initial_indent=f"{label:>24}  ",
-            subsequent_indent=" " * 26,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        print(lines.replace("\xa0", " "))
-        label = ""
-
-
-def _import(
-    nodes: Path | None,
-    edges: Path | None,
-    graph: Path | None,
-    label: str | None,
-    options: "ImportOptions",
-    delimiter: str | None,
-) -> "NamedGraph":
-    from ecg_gnn.tabular import import_files, import_graph
-
-    if graph is not None:
-        if nodes is not None or edges is not None:
-            raise InputError("'graph' must stand alone, without 'nodes' and 'edges'")
-        return import_graph(graph, options)
-    if nodes is None or edges is None or label is None:
-        given = {"nodes": nodes, "edges": edges, "label": label}
-        absent = " and ".join(f"--{name}" for name in given if given[name] is None)
-        raise InputError(
-            f"'nodes', 'edges' and 'label' must be given, or 'graph' (without {absent})"
-        )
-    return import_files(nodes, edges, options, delimiter=delimiter)
 
 
 def _names(text: str | None) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,8 +25,6 @@ from ecg_gnn.system.checks import (
 if TYPE_CHECKING:
     from ecg_gnn.ensemble.candidates import Candidate
     from ecg_gnn.ensemble.members import Fitted, Job
-    from ecg_gnn.system.cells import Table
-    from ecg_gnn.tabular import NamedGraph
 
 _HELPS = {
     "embed.names": f"Weak classifier: one of {', '.join(KEPT_EMBEDDINGS)} (mlp; none: "
@@ -97,12 +95,12 @@ def fit(
     check_choice("engine", engine or "local", ["local", "ray", "fast", "reference"])
     if engine in ("fast", "reference"):
         settings["engine"] = engine
+    exact = {name for name in settings if name not in ("seed", "device")}
+    exact |= set() if balance is None else {"balance"}
     search = {
         **{"budget": budget, "metric": metric, "single": single, "jobs": jobs},
         **{"address": address, "engine": engine == "ray", "all_labels": all_labels},
     }
-    exact = {name for name in settings if name not in ("seed", "device")}
-    exact |= set() if balance is None else {"balance"}
     named = [name for name, value in search.items() if value]
     if exact and named:
         raise InputError(
@@ -120,37 +118,30 @@ def fit(
         check_choice("device with --engine ray", device, ["auto", "cpu"])
         settings["device"] = "cpu"
     seconds = None if budget is None else parse_budget(budget)
-    from ecg_gnn.inference import fit_best
-    from ecg_gnn.inference.card import leaderboard_rows, summary
+    names = settings.get("embedding", ["mlp"])
+    terminal.warn_of_cross_fit(settings.get("cross_fit"), names)
+    from ecg_gnn.inference import card, fit_best, fit_model
     from ecg_gnn.inference.model_folder import CARD
     from ecg_gnn.tabular import load_named_graph
 
     graph = load_named_graph(dataset, data_root)
-    if exact:
-        settings |= {"split": split, "balance": balance}
-        found, table, said = _fit_exactly(graph, out, settings)
-    else:
-        with ProgressDisplay() as display, cluster_for(engine, address, jobs) as where:
-            model = fit_best(
-                graph,
-                out,
-                split=split,
-                budget=seconds,
-                metric=metric,
-                single=single,
-                all_labels=all_labels,
-                **settings,
-                cache=opt.default_cache(),
-                say=display.start,
-                **where,
-            )
-        found, table = model.metrics, leaderboard_rows(model.metrics)
-        said = [summary(found), found["verdict"]]
+    start = time.monotonic()
+    settings |= {"split": split, "cache": opt.default_cache()}
+    with ProgressDisplay() as display:
+        if exact:
+            settings |= {"balance": balance, "embedding": ",".join(names)}
+            model = fit_model(graph, out, progress=display.start, **settings)
+        else:
+            settings |= {"single": single, "all_labels": all_labels}
+            with cluster_for(engine, address, jobs) as where:
+                settings |= {"budget": seconds, "metric": metric, **where}
+                model = fit_best(graph, out, say=display.start, **settings)
     if json_:
-        terminal.print_json({"out": str(out), **found})
+        took = {"seconds": round(time.monotonic() - start, 2)} if exact else {}
+        terminal.print_json({"out": str(out), **card.found(model), **took})
         return
-    terminal.print_table(table, f"{graph.dataset.name} · {out}")
-    for text in said:
+    terminal.print_table(card.score_rows(model), f"{graph.dataset.name} · {out}")
+    for text in card.sentences(model):
         print(printable(text))
     print(f"In {out}: {CARD} says more; try `ecg-gnn predict {out} --out FILE.csv`")
 
@@ -177,45 +168,3 @@ def cluster_for(
             return member, out.copy()
 
         yield {"workers": max(1, cluster.places()), "train": train}
-
-
-def _fit_exactly(
-    graph: "NamedGraph", out: Path, settings: dict[str, Any]
-) -> tuple[Mapping[str, Any], "Table", list[str]]:
-    """Fit one model: what is found as JSON, as a table, and in sentences."""
-    names = settings.pop("embedding", ["mlp"])
-    if len(names) != 1:
-        raise InputError(f"'embedding' must be a single one here (got {names})")
-    terminal.warn_of_cross_fit(settings.get("cross_fit"), names)
-    from ecg_gnn.inference import fit_model
-    from ecg_gnn.inference.card import class_by_class, score_rows, verdict
-
-    start, cache = time.monotonic(), opt.default_cache()
-    with ProgressDisplay() as display:
-        settings |= {"embedding": names[0], "progress": display.start}
-        model = fit_model(graph, out, cache=cache, **settings)
-    fitted = model.network
-    leaderboard = [  # the model and its controls
-        {
-            "name": name,
-            "validation": scores["val"]["score"],
-            "test": scores["test"]["score"],
-            "seconds": None,
-            "weight": float(name == fitted.embedding),
-        }
-        for name, scores in model.metrics.items()
-    ]
-    scores = model.metrics[fitted.embedding]
-    found = {
-        "embedding": fitted.embedding,
-        "config": fitted.config.to_dict(),
-        "temperature": fitted.calibration.temperature,
-        "metrics": model.metrics,
-        "metric": model.dataset.metric.replace("_", "-"),
-        "validation": scores["val"]["score"],
-        "test": scores["test"]["score"] if scores["test"] else None,
-        "seconds": round(time.monotonic() - start, 2),
-        "leaderboard": leaderboard,
-        "verdict": verdict(model),
-    }
-    return found, score_rows(model), [class_by_class(model), verdict(model)]

@@ -75,13 +75,12 @@ def predict(
     predictions.write(out, safe_csv=safe_csv)
     for note in predictions.notes:
         warn(note)
-    count, new = len(predictions.ids), predictions.num_new
+    found = {"out": str(out), "nodes": len(predictions.ids)}
+    found |= {"new": predictions.num_new, "classes": list(predictions.classes)}
     if json_:
-        found = {"out": str(out), "nodes": count, "new": new}
-        found |= {"classes": list(predictions.classes)}
         print_json(found | {"notes": list(predictions.notes)})
     else:
-        print(f"{out}: {count:,} nodes, {new:,} of them new")
+        print(f"{out}: {found['nodes']:,} nodes, {found['new']:,} of them new")
 
 
 @opt.verb()
@@ -157,7 +156,7 @@ def explain(
     rows = [
         [
             row.graph,
-            row.id if row.times == 1 else f"{row.id} ×{row.times}",
+            row.id + (f" ×{row.times}" if row.times > 1 else ""),
             row.label or "",
             row.predicted,
             "" if row.similarity is None else f"{row.similarity:.3f}",
@@ -169,10 +168,7 @@ def explain(
     sure = explanation.probability
     predicted = explanation.predicted + ("" if sure is None else f" ({sure:.3f})")
     print(printable(f"{explanation.id}: {predicted}{known}"))
-    if rows:
-        print_table((header, rows))
-    else:
-        print("It has no neighbours.")
+    print_table((header, rows))
     columns = [[row.name, f"{row.effect:+.4f}"] for row in explanation.columns]
     print_table((["own column", "effect"], columns))
     if out is not None:

@@ -91,7 +91,6 @@ def run(
     names = [name for name in asked.embed.names if name != "none"]
     from ecg_gnn.pipeline import choose_variants
     from ecg_gnn.study import run as run_all
-    from ecg_gnn.system.machine import joined
 
     if "embedding" in settings and names and choose_variants(asked) == [BASELINE]:
         text = f"it runs without {' or '.join(names)}"
@@ -108,8 +107,7 @@ def run(
     def on_reused(count: int, total: int) -> None:
         display.say(f"{count} of {total} trainings are in the output folder already")
 
-    with joined() as own, display:
-        first = own.is_first  # of joined processes, which speaks for all
+    with display:
         report = run_all(
             asked,
             data_root=data_root,
@@ -118,22 +116,21 @@ def run(
             cache=opt.default_cache(),
             jobs=jobs,
             loader_workers=workers,
-            on_progress=display.start if first else None,
-            on_record=on_record if first else None,
-            on_reused=on_reused if first else None,
+            on_progress=display.start,
+            on_record=on_record,
+            on_reused=on_reused,
         )
-    if first:
-        assert report.folder is not None
-        said = "\n\n".join([table.report_markdown(report), *verdict(report), ""])
-        write_text(report.folder / "results.md", without_html(said))
-        try:
-            run_figure.draw(report, report.folder / "figure.png")
-        except MissingExtraError as error:
-            write_text(report.folder / "figure-missing.txt", f"{error}\n")
-        if json_:
-            print_json(report.to_dict() | {"verdict": " ".join(verdict(report))})
-        else:
-            _print(report, report.folder)
+    assert report.folder is not None
+    said = "\n\n".join([table.report_markdown(report), *verdict(report), ""])
+    write_text(report.folder / "results.md", without_html(said))
+    try:
+        run_figure.draw(report, report.folder / "figure.png")
+    except MissingExtraError as error:
+        write_text(report.folder / "figure-missing.txt", f"{error}\n")
+    if json_:
+        print_json(report.to_dict() | {"verdict": " ".join(verdict(report))})
+    else:
+        _print(report, report.folder)
 
 
 def _print(report: "Report", folder: Path) -> None:

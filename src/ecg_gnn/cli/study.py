@@ -14,7 +14,7 @@ from ecg_gnn.cli.study_run import run
 from ecg_gnn.cli.terminal import print_json, print_table
 from ecg_gnn.study.recipe import load_recipe, shipped_recipes
 from ecg_gnn.study.store import Progress, Store, merge_stores, write_records
-from ecg_gnn.study.table import configuration_name, model_name, row_name
+from ecg_gnn.study.table import full_name, model_name, row_name
 from ecg_gnn.system.cells import Table
 
 app = typer.Typer(
@@ -56,12 +56,8 @@ def status(
         return
     print_table(_status_table(rows), str(store))
     for failure in failures if errors else ():
-        at = failure.configuration
-        print(
-            f"{at.dataset} {model_name(at.backbone, at.model)} "
-            f"{configuration_name(at)} split {failure.split} seed "
-            f"{failure.seed}: {failure.kind}\n{failure.error}\n"
-        )
+        unit = f"split {failure.split} seed {failure.seed}: {failure.kind}"
+        print(f"{full_name(failure.configuration)} {unit}\n{failure.error}\n")
 
 
 def _total(rows: Sequence[Progress]) -> dict[str, int]:
@@ -104,13 +100,8 @@ def merge(
     if json_:
         print_json(asdict(merged))
         return
-    again = f", {merged.twice} came twice" if merged.twice else ""
-    if merged.different:
-        again += f" and {merged.different} of them with another test score"
-    print(
-        f"{store}: {merged.records} records ({merged.added} new{again}), "
-        f"{merged.failures} failures"
-    )
+    counts = f"{merged.records} records ({merged.added} new)"
+    print(f"{store}: {counts}, {merged.failures} failures")
 
 
 @app.command()

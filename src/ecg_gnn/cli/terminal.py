@@ -5,7 +5,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich import progress
 from rich.console import Console
@@ -13,14 +13,11 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from ecg_gnn.config import reads_labels
+from ecg_gnn.system.cells import Table, value_text
 from ecg_gnn.system.checks import printable
-
-if TYPE_CHECKING:
-    from ecg_gnn.system.cells import Table
 
 _QUIET_SECONDS = 20  # between lines without a terminal
 _PIPE_WIDTH = 10_000
-_MAX_PARTS = 12  # of a dictionary in one line
 
 
 def warn(text: str) -> None:
@@ -41,7 +38,7 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, allow_nan=False))
 
 
-def print_table(table: "Table", title: str | None = None) -> None:
+def print_table(table: Table, title: str | None = None) -> None:
     """Print a table; cells wrap on a terminal and stay whole in a pipe."""
     header, rows = table
     # Text, not str: brackets in a name are not markup.
@@ -61,22 +58,6 @@ def print_facts(facts: Mapping[str, Any]) -> None:
     for key, value in facts.items():
         if shown := value_text(value):
             print(f"{key.replace('_', ' '):>24}  {printable(shown)}")
-
-
-def value_text(value: Any) -> str:
-    """A plain value as people read it; of a dictionary, the first entries."""
-    if isinstance(value, dict):
-        parts = [f"{key} {value_text(part)}" for key, part in value.items()]
-        more = len(parts) - _MAX_PARTS
-        rest = f", and {more} more" if more > 0 else ""
-        return ", ".join(parts[:_MAX_PARTS]) + rest
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.3f}"
-    if value is None:
-        return "undefined"
-    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 class ProgressDisplay:

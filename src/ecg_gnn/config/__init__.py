@@ -1,7 +1,7 @@
 """Settings: declared once; options, recipes and parameters follow from that.
 
-``evolve_settings``, ``classify_settings`` and ``run_config`` hold the declarations, the
-first also the table of embedders; ``identity`` names what settings decide: variants,
+``embedders``, ``classify_settings`` and ``run_config`` hold the declarations, the first
+also the table of embedders; ``identity`` names what settings decide: variants,
 trainings, and the words beside them in tables. Nothing here needs torch.
 """
 
@@ -13,12 +13,11 @@ from ecg_gnn.config.embedders import EMBEDDINGS as EMBEDDINGS
 from ecg_gnn.config.embedders import KEPT_EMBEDDINGS as KEPT_EMBEDDINGS
 from ecg_gnn.config.embedders import OWN_PREFIX as OWN_PREFIX
 from ecg_gnn.config.embedders import PRECOMPUTED as PRECOMPUTED
+from ecg_gnn.config.embedders import EmbedConfig as EmbedConfig
+from ecg_gnn.config.embedders import EvolveConfig as EvolveConfig
 from ecg_gnn.config.embedders import entry_of as entry_of
 from ecg_gnn.config.embedders import is_control as is_control
 from ecg_gnn.config.embedders import reads_labels as reads_labels
-from ecg_gnn.config.evolve_settings import EmbedConfig as EmbedConfig
-from ecg_gnn.config.evolve_settings import EvolveConfig as EvolveConfig
-from ecg_gnn.config.run_config import SECTIONS as SECTIONS
 from ecg_gnn.config.run_config import Preset as Preset
 from ecg_gnn.config.run_config import RunConfig as RunConfig
 from ecg_gnn.config.run_config import declared as declared

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from ecg_gnn.config.setting import Section, setting
 from ecg_gnn.reading import read_yaml
-from ecg_gnn.system.checks import InputError, check_choice, did_you_mean
+from ecg_gnn.system.checks import InputError, check_choice
 
 MODULES = {
     "resnet": "ResNetModule",
@@ -62,14 +62,7 @@ def selectable(backbone: str) -> list[str]:
 
 def check_model(name: str, backbone: str) -> None:
     """Refuse a model that this backbone does not have."""
-    allowed = selectable(backbone)
-    if name not in (*allowed, BY_HOMOPHILY):
-        mistyped = name not in selectable("benchmark")
-        hint = did_you_mean(name, allowed) if mistyped else ""
-        raise InputError(
-            f"'model' must be one of {allowed} for the backbone {backbone!r} "
-            f"(got {name!r}{hint})"
-        )
+    check_choice("model", name, (*selectable(backbone), BY_HOMOPHILY))
 
 
 # Typing errors are caught here, before memory is taken for them.
@@ -116,7 +109,7 @@ def read_assignments(texts: Sequence[str]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelConfig(Section):
+class ModelConfig(Section, prefix="model."):
     """Step 3: the network.
 
     Examples:
@@ -156,7 +149,6 @@ class ModelConfig(Section):
         "it, every node learns how much to take from each graph)",
         tag="gated",
         meaning="every node learns how much to take from each graph",
-        card="A gate weighs the graphs node by node.",
         needs="evolved graph",
         last_only=True,
         added_later=True,
@@ -168,7 +160,6 @@ class ModelConfig(Section):
         "edges of its neighbours)",
         tag="in the last layer",
         meaning="no other layer reads the evolved graphs",
-        card="The last layer alone reads the evolved graph.",
         needs="evolved graph",
         added_later=True,
     )
@@ -182,11 +173,14 @@ class ModelConfig(Section):
         read=read_assignments,
     )
 
-    prefix: ClassVar[str] = "model."
+    def network(self) -> dict[str, Any]:
+        """What it decides of an ``nn.NetworkSpec``: all but what is the graphs'."""
+        fields = vars(self) | {"model": self.name}
+        return {n: v for n, v in fields.items() if n not in ("name", "drop_edge")}
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainConfig(Section):
+class TrainConfig(Section, prefix="train."):
     """Step 3: how the classifier is trained.
 
     Examples:
@@ -198,9 +192,8 @@ class TrainConfig(Section):
 
     batch_size: int = setting(
         0,
-        "Train by batches of N training nodes (in all processes together) and their "
-        "sampled neighbours in all graphs; a step is a batch. Scores are exact. 0: "
-        "full-batch steps",
+        "Train by batches of N training nodes and their sampled neighbours in all "
+        "graphs; a step is a batch. Scores are exact. 0: full-batch steps",
         metavar="N",
         between=(0, None),
         **_OF_BATCHES,
@@ -250,13 +243,9 @@ class TrainConfig(Section):
         meaning="transductive. Labels of training nodes are input (in training, those "
         "of a random share, and only the others are learned): compare such rows only "
         "with each other",
-        card="Classes of the training nodes are input, so predictions are "
-        "transductive: a training node knows its own.",
         last_only=True,
         added_later=True,
     )
-
-    prefix: ClassVar[str] = "train."
 
     def _check(self) -> None:
         if not self.fanout or any(drawn != -1 and drawn < 1 for drawn in self.fanout):

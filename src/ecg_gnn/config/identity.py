@@ -19,7 +19,6 @@ from typing import Any, Literal
 from ecg_gnn.config import run_config
 from ecg_gnn.config.embedders import AS_INPUT, EMBEDDERS, NONE, entry_of, is_control
 from ecg_gnn.config.run_config import RunConfig, declared, fields_of, given
-from ecg_gnn.config.setting import Setting
 
 
 @dataclass(frozen=True)
@@ -125,10 +124,10 @@ def ignored_settings(variant: Variant, purpose: Purpose) -> set[str]:
     ignored = (read_by_any & fields_of("embed")) - read
     if not variant.graphs:
         ignored |= _needing("evolved graph")
-    searched = [entry for entry in entries if entry.has_neighbours]
+    searched = [entry_of(name) for name in variant.graphs if name != "identity"]
     if all(entry.is_control for entry in searched):  # they have nothing to weigh by
         ignored |= _needing("similarity")
-    if not any(entry.has_neighbours or entry.evolved_from for entry in entries):
+    if not searched and not any(entry.evolved_from for entry in entries):
         ignored |= fields_of("evolve")
     if purpose == "statistics":  # no classifier is trained, and edges are counted
         ignored |= (fields_of("model") | fields_of("train")) - read
@@ -202,8 +201,14 @@ def run_tags(
 
 
 def tags_of(config: RunConfig) -> Tags:
-    """The tags of a canonical configuration, which holds only what is read."""
-    return tuple(str(one.tag) for one in _past_the_paper(config))
+    """The tags of a canonical configuration, which holds only what is read.
+
+    They are of settings that are not at their defaults; exact search is the paper's.
+    """
+    settings = given(config)
+    if settings.get("evolve.knn") == "exact":
+        del settings["evolve.knn"]
+    return tuple(str(one.tag) for name, one in _TAGGED.items() if name in settings)
 
 
 def tags_read_by(embedding: str | None, tags: Sequence[str]) -> Tags:
@@ -220,24 +225,10 @@ def tagged(name: str, tags: Sequence[str]) -> str:
 
 
 def explain(tags: Iterable[str]) -> list[str]:
-    """A sentence on each of these tags, for under a table."""
+    """A sentence on each of these tags, for under a table or in a model card."""
     wanted = set(tags)
     return [
         f"{'+ ' if one.tag == LABELS else ''}{one.tag}: {one.meaning}."
         for one in _TAGGED.values()
         if one.tag in wanted
     ]
-
-
-def card_sentences(config: RunConfig, embedding: str) -> list[str]:
-    """What a model card says of the options past the paper that its model has."""
-    shown = _past_the_paper(canonical(config, variant_of(embedding), "train"))
-    return [one.card for one in shown if one.card]
-
-
-def _past_the_paper(config: RunConfig) -> list[Setting]:
-    """The tagged settings that are not at their defaults; exact search is none."""
-    settings = given(config)
-    if settings.get("evolve.knn") == "exact":
-        del settings["evolve.knn"]
-    return [one for name, one in _TAGGED.items() if name in settings]

@@ -14,8 +14,7 @@ from typing import Any, Literal, Self, TypeVar
 
 from ecg_gnn._version import MOVED, NUMERICS
 from ecg_gnn.config.classify_settings import ModelConfig, TrainConfig
-from ecg_gnn.config.embedders import AS_INPUT, entry_of
-from ecg_gnn.config.evolve_settings import EmbedConfig, EvolveConfig
+from ecg_gnn.config.embedders import AS_INPUT, EmbedConfig, EvolveConfig, entry_of
 from ecg_gnn.config.setting import Section, Setting, setting, settings_of
 from ecg_gnn.system.checks import InputError, check_choice, check_device
 
@@ -124,15 +123,13 @@ class RunConfig(Section):
 
     def to_dict(self) -> dict[str, Any]:
         """Nested plain values, for JSON and YAML."""
-        values = dataclasses.asdict(self)
         # At their defaults they have no place: what settings named before there were
         # any of these keeps its name.
-        for dotted, one in declared().items():
-            section, _, name = dotted.rpartition(".")
-            inner = values[section] if section else values
-            if one.added_later and inner[name] == DEFAULTS[dotted]:
-                del inner[name]
-        return values
+        later = {name for name, one in declared().items() if one.added_later}
+        settings = flatten(self).items()
+        return unflatten(
+            {n: v for n, v in settings if n not in later or v != DEFAULTS[n]}
+        )
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:

@@ -39,8 +39,7 @@ class Setting:
     presets: Mapping[str, Any] = field(default_factory=dict)
     like: str | None = None  # the setting whose value it takes if no preset has one
     tag: str | None = None  # the word beside the name of a variant that has it
-    meaning: str | None = None  # what the tag means, for under a table
-    card: str | None = None  # what a model card says where it is not at its default
+    meaning: str | None = None  # what the tag means, for tables and model cards
     needs: Needs = "nothing"  # what a variant must have for it to change any number
     last_only: bool = False  # not read by a model that only embeds
     identity: bool = True  # whether it decides numbers, and so a training's name
@@ -81,19 +80,21 @@ _WRAP = textwrap.TextWrapper(
 class Section:
     """Settings that bring every field to its declared type and range, or refuse it."""
 
-    prefix: ClassVar[str] = ""
+    prefix: ClassVar[str]
 
-    def __init_subclass__(cls) -> None:
-        """Say in the docstring, and so in ``help()``, what the settings are."""
-        lines = []
+    def __init_subclass__(cls, prefix: str = "") -> None:
+        """``prefix`` is how dotted names begin; ``help()`` lists the settings."""
+        cls.prefix, lines = (
+            prefix,
+            [inspect.cleandoc(cls.__doc__ or ""), "", "Attributes:"],
+        )
         for name, value in vars(cls).items():
             if isinstance(value, dataclasses.Field):
                 kind: Any = value.default_factory
                 one = value.metadata.get(_KEY)
-                text = one.help if one else f"See {kind.__name__}"
-                lines += _WRAP.wrap(f"{name}: {text}.")
-        doc = inspect.cleandoc(cls.__doc__ or "")
-        cls.__doc__ = "\n".join([doc, "", "Attributes:", *lines])
+                text = f"{name}: {one.help if one else f'See {kind.__name__}'}."
+                lines += _WRAP.wrap(text)
+        cls.__doc__ = "\n".join(lines)
 
     def __post_init__(self) -> None:
         kind: Any = type(self)

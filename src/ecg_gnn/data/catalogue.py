@@ -10,18 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from ecg_gnn.data.download import Progress
 from ecg_gnn.data.download import download as fetch
-from ecg_gnn.data.planetoid import load_planetoid, planetoid_present
 from ecg_gnn.system.checks import InputError, default_metric, did_you_mean
 from ecg_gnn.system.files import cache_folder, expanded
 
 if TYPE_CHECKING:
     from ecg_gnn.data.dataset import GraphDataset
 
-Kind = Literal["official", "substitute", "planetoid", "generator"]
 Generator = Callable[..., "GraphDataset"]
 _WHOLE_NUMBERS = ("nodes", "edges", "features", "classes", "size")
 
@@ -36,7 +33,7 @@ class Entry:
     """One named graph; the sizes of generators are those of their defaults."""
 
     name: str
-    kind: Kind
+    kind: str  # official, substitute (never downloaded) or generator
     nodes: int
     edges: int | None  # each undirected edge once; None where it is random
     features: int
@@ -54,7 +51,7 @@ class Entry:
     @property
     def file(self) -> str | None:
         """The name of the .npz file, for graphs that come in one."""
-        if self.kind in ("planetoid", "generator"):
+        if self.kind == "generator":
             return None
         return f"{self.name.replace('-', '_')}.npz"
 
@@ -73,11 +70,7 @@ CATALOGUE = _read_catalogue()
 
 
 def load_dataset(
-    spec: str,
-    *,
-    data_root: str | Path | None = None,
-    download: bool = True,
-    progress: Progress | None = None,
+    spec: str, *, data_root: str | Path | None = None, download: bool = True
 ) -> "GraphDataset":
     """Load a graph by name, from a file, or from a generator.
 
@@ -87,7 +80,6 @@ def load_dataset(
             or a generator with parameters ("csbm:nodes=5000,homophily=0.1").
         data_root: Folder with the official files; else ``ECG_DATA``, or the cache.
         download: Whether an absent official file may be fetched.
-        progress: Called with the bytes of a download.
 
     Examples:
         >>> load_dataset("csbm:nodes=60,classes=3").num_classes
@@ -111,9 +103,7 @@ def load_dataset(
         able = [other.name for other in CATALOGUE.values() if other.kind == "generator"]
         raise InputError(f"{name!r} takes no parameters, only {able} do (got {spec!r})")
     root = resolve_data_root(data_root)
-    if entry.kind == "planetoid":
-        return load_planetoid(entry.name, root, download=download)
-    path = find_file(entry, root) or _obtain(entry, root, download, progress)
+    path = find_file(entry, root) or _obtain(entry, root, download)
     options = {"metric": entry.metric, "note": entry.note}
     return read_npz(path, entry.name, expected_sha256=entry.sha256, **options)
 
@@ -122,8 +112,7 @@ def find_source(spec: str) -> Entry | None:
     """The catalogue's entry of a graph, None if it is in a file; or it is refused."""
     path = expanded(spec)
     if is_path(spec) and not path.exists():
-        hint = did_you_mean(path.name, _graphs_in(path.parent))
-        raise InputError(f"{spec}: cannot be read (No such file or directory{hint})")
+        raise InputError(f"{spec}: cannot be read (No such file or directory)")
     if is_graph_folder(path):
         return None
     is_file, name = is_path(spec), spec.partition(":")[0]
@@ -161,7 +150,7 @@ def find_entry(name: str) -> Entry:
     wanted = _key(name)
     if wanted in CATALOGUE:
         return CATALOGUE[wanted]
-    hint = did_you_mean(wanted, [*CATALOGUE, *_graphs_in(Path())])
+    hint = did_you_mean(wanted, CATALOGUE)
     raise InputError(
         f"'dataset' must be a path to an .npz file, a graph folder, or one of "
         f"{list(CATALOGUE)} (got {name!r}{hint})"
@@ -172,25 +161,14 @@ def _key(name: str) -> str:
     return name.strip().lower().replace("_", "-")
 
 
-def _graphs_in(folder: Path) -> list[str]:
-    """Names of graph folders and .npz files in a folder, if there is one."""
-    return [
-        path.name
-        for path in folder.glob("*")
-        if path.suffix == ".npz" or is_graph_folder(path)
-    ]
-
-
 def find_file(entry: Entry, root: Path) -> Path | None:
-    """The path of an entry's file in the data root, its name with - or with _."""
-    names = [entry.file, entry.file.replace("_", "-")] if entry.file else []
-    return next((root / name for name in names if (root / name).is_file()), None)
+    """The path of an entry's file, if it is in the data root."""
+    path = root / entry.file if entry.file else None
+    return path if path and path.is_file() else None
 
 
 def is_present(entry: Entry, root: Path) -> bool:
     """Whether the graph can be loaded without a network."""
-    if entry.kind == "planetoid":
-        return planetoid_present(entry.name, root)
     return entry.kind == "generator" or find_file(entry, root) is not None
 
 
@@ -205,17 +183,16 @@ def list_datasets(data_root: str | Path | None = None) -> list[dict[str, Any]]:
     ]
 
 
-def _obtain(entry: Entry, root: Path, allowed: bool, progress: Progress | None) -> Path:
+def _obtain(entry: Entry, root: Path, allowed: bool) -> Path:
     """Download an official file into the data root, or say where to put it by hand."""
-    assert entry.file is not None
+    assert entry.file
     path = root / entry.file
     reason = "downloading is switched off"
     if entry.kind == "substitute":
         reason = "it is offered nowhere for download"
     elif allowed:
         try:
-            url = BASE_URL + entry.file
-            fetch(url, path, entry.sha256, entry.size, progress=progress)
+            fetch(BASE_URL + entry.file, path, str(entry.sha256), entry.size or 0)
             return path
         except InputError as error:
             reason = str(error)

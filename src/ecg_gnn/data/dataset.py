@@ -1,6 +1,7 @@
 """A graph with its splits, and the one function that makes it from checked arrays."""
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from torch import Tensor
 from ecg_gnn.data import graph_checks as checks
 from ecg_gnn.data.graph_checks import UNLABELLED
 from ecg_gnn.data.splits import Masks, fewer_labels, stratified_splits
-from ecg_gnn.reading import AnyArray, MappedFile
+from ecg_gnn.reading import AnyArray
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import content_hash
 
@@ -62,19 +63,16 @@ class GraphDataset:
     """Of the file the graph was read from, else of the contents."""
     note: str = ""
     """A remark that is shown wherever a number on this graph is shown."""
-    features_file: MappedFile | None = None
-    """Where ``x`` lies, if it is not in memory."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Another process opens the file itself instead of being sent its contents.
+        """Tensors are sent to other processes as arrays.
 
-        Tensors are sent as arrays: torch would share their memory, for which the other
-        process has to ask this one, which may have ended.
+        Torch would share their memory, for which the other process has to ask this one,
+        which may have ended.
         """
-        state = self.__dict__ | ({} if self.features_file is None else {"x": None})
         return {
             name: value.numpy() if isinstance(value, Tensor) else value
-            for name, value in state.items()
+            for name, value in self.__dict__.items()
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -82,8 +80,6 @@ class GraphDataset:
             if sent := isinstance(value, np.ndarray):  # read-only by Ray and joblib
                 value = value if value.flags.writeable else value.copy()
             self.__dict__[name] = torch.from_numpy(value) if sent else value
-        if (file := state["features_file"]) is not None:
-            self.__dict__["x"] = torch.from_numpy(file.array())
 
     @property
     def num_nodes(self) -> int:
@@ -174,7 +170,7 @@ def make_dataset(
     x: Array,
     y: Array,
     edges: Array,
-    masks: tuple[Array, Array, Array] | None = None,
+    masks: Sequence[Array] | None = None,
     num_splits: int = 10,
     seed: int = 0,
     metric: str | None = None,
@@ -188,7 +184,7 @@ def make_dataset(
 
     Args:
         name: What records and tables call the graph.
-        x: Features, [N, F]; a float32 ``numpy.memmap`` stays in its file.
+        x: Features, [N, F].
         y: Classes 0..C-1, [N].
         edges: Pairs of nodes, [E, 2]. Repeats and self-loops are dropped; an
             undirected edge may come in either direction or in both.
@@ -212,12 +208,7 @@ def make_dataset(
         (12, 'roc_auc', torch.Size([2, 12]))
     """
     source = source or name
-    file = None
-    if isinstance(x, np.memmap):
-        features, file = checks.check_mapped_features(source, x)
-    else:
-        features = checks.check_features(source, _array(x))
-    tx = torch.from_numpy(features)
+    tx = torch.from_numpy(checks.check_features(source, _array(x)))
     labels = checks.check_labels(source, _array(y), len(tx), unlabelled=unlabelled)
     pairs = checks.check_edges(source, _array(edges), len(tx))
     num_classes = int(labels.max()) + 1
@@ -239,12 +230,11 @@ def make_dataset(
         directed=directed,
         sha256=sha256 or content_hash([tx, ty, edge_index, *checked]),
         note=note,
-        features_file=file,
     )
 
 
 def _checked_masks(
-    source: str, masks: tuple[Array, Array, Array], y: Tensor, metric: str
+    source: str, masks: Sequence[Array], y: Tensor, metric: str
 ) -> Masks:
     """The three masks as bool tensors, checked against the labels."""
     arrays = [_array(mask) for mask in masks]

@@ -13,7 +13,6 @@ from ecg_gnn.system.seeds import derive_seed
 
 _MAX_NODES = 50_000_000
 _MAX_EDGES = 2_000_000_000
-_MAX_SPLITS = 1000
 _PIECE = 1 << 20
 
 # The fewest nodes of a class that reach train, validation and test.
@@ -55,7 +54,6 @@ def minesweeper_gen(
     check_in_range("rows * cols", num_nodes, 2 * _MIN_PER_CLASS, _MAX_NODES)
     check_in_range("mines", mines, 0, 1)
     check_in_range("unknown", unknown, 0, 1)
-    _check_int("num_splits", num_splits, 1, _MAX_SPLITS)
     num_mines = round(mines * num_nodes)
     if not _MIN_PER_CLASS <= num_mines <= num_nodes - _MIN_PER_CLASS:
         raise InputError(
@@ -168,7 +166,6 @@ def _block_model(
     check_in_range("degree", given["degree"], 0, most)
     check_in_range("homophily", given["homophily"], 0, 1)
     check_in_range("signal", given["signal"], 0, 1e6)
-    _check_int("num_splits", given["num_splits"], 1, _MAX_SPLITS)
     rng = np.random.default_rng(derive_seed(given["seed"], name))
     block = rng.permutation(nodes)
     block = block % classes if group is None else block // group

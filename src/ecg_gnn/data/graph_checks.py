@@ -6,7 +6,6 @@ or raises one line: whose array, what is allowed, what came.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ecg_gnn.reading import AnyArray as AnyArray
-from ecg_gnn.reading import MappedFile
 from ecg_gnn.system.checks import METRIC_NAMES, InputError, check_choice, default_metric
 
 FEATURES_KEY = "node_features"
@@ -28,7 +26,6 @@ UNLABELLED = -1
 # A class of one or two nodes cannot be in all of train, validation and test; the
 # benchmark's own texas has a class of one, outside four of its training splits.
 _MIN_CLASS_SIZE = 3
-_CELLS_AT_ONCE = 2**24
 
 
 def check_keys(source: str, keys: Iterable[str]) -> None:
@@ -57,23 +54,6 @@ def check_features(source: str, x: AnyArray) -> NDArray[np.float32]:
         got += f"{x[row, column]} at row {row}, column {column}"
         raise _refusal(source, FEATURES_KEY, "must be finite in float32", got)
     return features
-
-
-def check_mapped_features(
-    source: str, x: np.memmap[Any, Any]
-) -> tuple[NDArray[np.float32], MappedFile]:
-    """Features that stay in their file, read once from beginning to end."""
-    file = MappedFile.of(f"{source}: {FEATURES_KEY!r}", x)
-    features = file.array()
-    check_features(source, features[:1])
-    height = max(1, _CELLS_AT_ONCE // features.shape[1])
-    for first in range(0, len(features), height):
-        try:
-            check_features(source, features[first : first + height])
-        except InputError as error:
-            where = f", counted from row {first}" if first else ""
-            raise InputError(f"{error}{where}") from None
-    return features, file
 
 
 def check_labels(

@@ -3,14 +3,9 @@
 A graph folder has ``graph.json`` (what the graph is; format and version first), its
 arrays in ``graph.npz``, and in ``features.npz`` those of the pipeline that made the
 features from columns. File names are fixed: nothing in a file is ever used as a path.
-
-Large features may lie in a file of their own and stay there: only rows that are needed
-are read. Beside ``graph.npz`` that file is ``graph.node_features.npy``, in a graph
-folder it is ``node_features.npy``: float32 ``[N, F]``, as ``numpy.save`` writes it.
 """
 
-import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,11 +14,10 @@ import numpy as np
 
 from ecg_gnn.data.catalogue import MANIFEST
 from ecg_gnn.data.dataset import GraphDataset, make_dataset
-from ecg_gnn.data.graph_checks import FEATURES_KEY, GRAPH_KEYS, MASK_KEYS, check_keys
+from ecg_gnn.data.graph_checks import GRAPH_KEYS, MASK_KEYS, check_keys
 from ecg_gnn.reading import (
     AnyArray,
     check_file,
-    map_array_file,
     read_archive,
     read_json,
     read_text,
@@ -57,49 +51,22 @@ def read_npz(
     checksum than ``expected_sha256`` is refused.
     """
     path = Path(path)
-    features_file = path.with_name(f"{path.stem}.{FEATURES_KEY}.npy")
+    if (digest := _digest(path)) != (expected_sha256 or digest):
+        raise InputError(
+            f"{path}: sha256 must be {expected_sha256} (got {digest}): the file is "
+            "damaged or another version; remove it to have it downloaded again"
+        )
     keys = [*GRAPH_KEYS, *MASK_KEYS, DIRECTED_KEY]
-    check = partial(check_keys, str(path))
-    arrays, digest = _read_arrays(path, features_file, keys, check, expected_sha256)
+    arrays = read_archive(path, keys, partial(check_keys, str(path)))
     named = {"name": name, "metric": metric, "sha256": digest, "note": note}
     directed = is_directed(path, arrays)
     return dataset_from_arrays(path, arrays, directed=directed, **named)
 
 
-def _read_arrays(
-    path: Path,
-    features_file: Path,
-    keys: list[str],
-    check: Callable[[set[str]], None],
-    expected_sha256: str | None = None,
-) -> tuple[dict[str, AnyArray], str]:
-    """A graph's arrays, its features left in the file beside it if there is one.
-
-    And the checksum, of both files if there are two.
-    """
+def _digest(path: Path) -> str:
     check_file(path)
     with refusing(str(path), "a whole .npz file"):
-        digest = sha256_of_file(path)
-    if expected_sha256 not in (None, digest):
-        raise InputError(
-            f"{path}: sha256 must be {expected_sha256} (got {digest}): the file is "
-            "damaged or another version; remove it to have it downloaded again"
-        )
-    if not features_file.is_file():
-        return read_archive(path, keys, check), digest
-
-    def check_both(names: set[str]) -> None:
-        if FEATURES_KEY in names:
-            raise InputError(
-                f"{path}: {FEATURES_KEY!r} must be in it or in {features_file.name} "
-                "(got both)"
-            )
-        check(names | {FEATURES_KEY})
-
-    arrays = read_archive(path, keys, check_both)
-    arrays[FEATURES_KEY] = map_array_file(features_file)
-    both = f"{digest} {sha256_of_file(features_file)}"
-    return arrays, hashlib.sha256(both.encode()).hexdigest()
+        return sha256_of_file(path)
 
 
 def dataset_from_arrays(
@@ -107,7 +74,7 @@ def dataset_from_arrays(
 ) -> GraphDataset:
     """The graph whose arrays an .npz file has, under the names of the format."""
     if MASK_KEYS[0] in arrays:
-        options["masks"] = tuple(arrays[key] for key in MASK_KEYS)
+        options["masks"] = [arrays[key] for key in MASK_KEYS]
     x, y, edges = (arrays[key] for key in GRAPH_KEYS)
     return make_dataset(x=x, y=y, edges=edges, source=str(path), **options)
 
@@ -169,19 +136,23 @@ def read_graph_folder(
     Gives the graph, the names of its nodes and of its classes, and ``graph.json``.
     """
     manifest = read_manifest(path / MANIFEST, FORMAT, VERSION)
-    source, features_file = path / ARRAYS, path / f"{FEATURES_KEY}.npy"
-    keys = [*GRAPH_KEYS, *MASK_KEYS, NAMES_KEY]
-    check = partial(_check_complete, source, keys)
-    arrays, digest = _read_arrays(source, features_file, keys, check)
-    name = path.resolve().name  # never one that the file claims
-    directed = entry(manifest, "directed", bool, path)
-    options = {"name": name, "directed": directed, "unlabelled": True, "sha256": digest}
+    source, note = path / ARRAYS, ""
+    digest = _digest(source)
+    arrays = read_folder_arrays(source, [*GRAPH_KEYS, *MASK_KEYS, NAMES_KEY])
     if (path / TARGETS).is_file():
-        options["note"] = (
+        note = (
             "the label is a number, which `ecg-gnn fit` predicts; here its equal parts "
             "are classes"
         )
-    dataset = dataset_from_arrays(source, arrays, **options)
+    dataset = dataset_from_arrays(
+        source,
+        arrays,
+        name=path.resolve().name,  # never one that the file claims
+        directed=entry(manifest, "directed", bool, path),
+        unlabelled=True,
+        sha256=digest,
+        note=note,
+    )
     ids = node_names(source, arrays[NAMES_KEY], dataset.num_nodes)
     classes = class_names(path, manifest, dataset.num_classes)
     return dataset, ids, classes, manifest
@@ -204,8 +175,7 @@ def class_names(
 ) -> tuple[str, ...]:
     """A name for every class, no two the same."""
     names = entry(manifest, "classes", list, path)
-    are_texts = all(isinstance(name, str) for name in names)
-    if not are_texts or len(names) != num_classes or len(set(names)) != num_classes:
+    if {*map(type, names)} != {str} or not len(names) == len({*names}) == num_classes:
         raise InputError(
             f"{path}: 'classes' must name each of {num_classes} classes once (got "
             f"{names!r:.60})"
@@ -222,12 +192,12 @@ def read_folder_arrays(
     path: Path, needed: list[str] | None = None
 ) -> dict[str, AnyArray]:
     """Arrays that must all be in an .npz file; whatever it has unless said."""
-    return read_archive(path, needed, partial(_check_complete, path, needed or []))
 
+    def check_complete(names: set[str]) -> None:
+        if missing := sorted({*(needed or [])} - names):
+            raise InputError(f"{path}: arrays missing: {missing}")
 
-def _check_complete(path: Path, needed: list[str], names: set[str]) -> None:
-    if missing := sorted(set(needed) - names):
-        raise InputError(f"{path}: arrays missing: {missing}")
+    return read_archive(path, needed, check_complete)
 
 
 def read_manifest(path: Path, kind: str, version: int) -> dict[str, Any]:

@@ -24,11 +24,6 @@ def stratified_splits(y: Tensor, num_splits: int, seed: int) -> Masks:
     Gives the train, validation and test masks, each bool [num_splits, N].
     """
     check_in_range("num_splits", num_splits, 1, None)
-    if y.dim() != 1 or y.is_floating_point() or bool((y == UNLABELLED).all()):
-        raise InputError(
-            "'y' must be a non-empty [N] tensor of integer classes "
-            f"(got {y.dtype} {list(y.shape)})"
-        )
     labels = y.cpu().numpy()
     labelled = np.flatnonzero(labels != UNLABELLED)
     parts = np.full((num_splits, len(labels)), -1, dtype=np.int8)

@@ -12,11 +12,10 @@ exponential moving average whose momentum rises from 0.99 to 1.
 """
 
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from itertools import pairwise
 
 import torch
 import torch.nn.functional as F
@@ -50,7 +49,6 @@ class BGRLEmbedder:
     lr: float = 1e-3  # at its peak; see learning_rate_factor
     weight_decay: float = 1e-5  # AdamW's
     momentum: float = 0.99  # of the target's moving average, at first
-    norm_momentum: float = 0.99  # the last batch's share in BatchNorm's statistics
     drop_edges: tuple[float, float] = (0.4, 0.2)  # in each of the two views
     drop_features: tuple[float, float] = (0.2, 0.1)  # columns masked in each view
     precision: str = "fp32"
@@ -81,14 +79,12 @@ class BGRLEmbedder:
             trainer = _Trainer(self, x, adjacency)
             steps = derive_seed(seed, "bgrl-steps")
             program = StepProgram(trainer.step, x.device, steps)
-            last_report = time.perf_counter()
-            for step in range(self.steps):
+            often = max(1, self.steps // 100)
+            for step in range(1, self.steps + 1):
                 program.run()
-                now = time.perf_counter()
-                if self.progress is not None and now - last_report > 1:
-                    last_report = now
+                if self.progress is not None and step % often == 0:
                     program.wait()
-                    self.progress(step + 1, self.steps, -float(trainer.loss))
+                    self.progress(step, self.steps, -float(trainer.loss))
             program.wait()
         return replace(self, encoder=trainer.online.eval())
 
@@ -122,21 +118,15 @@ class BGRLEmbedder:
 
 
 class Encoder(nn.Module):
-    """Two GCN layers, each with BatchNorm and PReLU.
+    """Two GCN layers, each with BatchNorm and PReLU."""
 
-    ``norm_momentum`` is PyTorch's: the authors' 0.99 makes the statistics of evaluation
-    nearly those of the last batch.
-    """
-
-    def __init__(
-        self, in_channels: int, widths: tuple[int, int], norm_momentum: float = 0.99
-    ) -> None:
+    def __init__(self, in_channels: int, widths: tuple[int, int]) -> None:
         super().__init__()
-        hidden, out = widths
-        lins = [nn.Linear(in_channels, hidden), nn.Linear(hidden, out)]
-        self.lins = nn.ModuleList(lins)
-        norms = [nn.BatchNorm1d(width, momentum=norm_momentum) for width in widths]
-        self.norms = nn.ModuleList(norms)
+        pairs = pairwise([in_channels, *widths])
+        self.lins = nn.ModuleList(nn.Linear(a, b) for a, b in pairs)
+        # The authors' momentum, in PyTorch's sense: the statistics of evaluation are
+        # nearly those of the last batch.
+        self.norms = nn.ModuleList(nn.BatchNorm1d(w, momentum=0.99) for w in widths)
         self.acts = nn.ModuleList([nn.PReLU(), nn.PReLU()])
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
@@ -171,10 +161,9 @@ class _Trainer:
         self.config, self.x, self.adjacency = config, x, adjacency
         self.loops = adjacency.source == adjacency.target
         out = config.widths[1]
-        sizes: Any = (x.size(1), config.widths, config.norm_momentum)
-        self.online = Encoder(*sizes).to(x.device)
+        self.online = Encoder(x.size(1), config.widths).to(x.device)
         # The target starts from weights of its own, as in the authors' code.
-        self.target = Encoder(*sizes).to(x.device)
+        self.target = Encoder(x.size(1), config.widths).to(x.device)
         self.target.requires_grad_(False)
         self.predictor = nn.Sequential(
             nn.Linear(out, config.predictor_channels),

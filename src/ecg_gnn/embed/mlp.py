@@ -1,28 +1,104 @@
 """The paper's first weak classifier: features and labels, no graph."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from ecg_gnn.config import RunConfig, known
-from ecg_gnn.embed.protocol import EmbedRows, Fit, load_weights
-from ecg_gnn.embed.trained import TrainedOnLabels, loop_settings, represent
+from ecg_gnn.embed.protocol import EmbedRows, SplitMasks, load_weights
 from ecg_gnn.kernels.hashing import distinct_rows, first_of_group
-from ecg_gnn.nn import Network, NetworkSpec, build_network
+from ecg_gnn.nn import GraphInput, Network, NetworkSpec, build_network
+from ecg_gnn.system.checks import InputError, default_metric
+from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import (
     ROWS_AT_ONCE,
     LoopSettings,
     Progress,
     RowTraining,
+    Task,
     Training,
     no_graph,
     represent_rows,
+    train_together,
 )
+
+
+def loop_settings(
+    config: RunConfig, steps: int | None, lr: float | None
+) -> LoopSettings:
+    """A run's settings for one of its trainings."""
+    return LoopSettings(
+        steps=known(steps),
+        lr=known(lr),
+        weight_decay=config.train.weight_decay,
+        precision=config.train.precision,
+    )
+
+
+@torch.no_grad()
+def represent(network: Network, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+    """The network's last hidden representation, on the CPU."""
+    device = next(network.parameters()).device
+    states = network.represent(x.to(device), [graph.to(device) for graph in graphs])
+    return states.float().cpu()
+
+
+class TrainedOnLabels:
+    """What embedders share that are networks, trained once per split."""
+
+    train: LoopSettings
+    device: str
+    progress: Progress | None
+    uses_labels = True
+    leaks = False
+
+    def trained(
+        self,
+        x: Tensor,
+        y: Tensor,
+        masks: tuple[Tensor, Tensor],
+        graphs: Sequence[GraphInput],
+        seed: int,
+        kind: type[Training] = Training,
+        **network: Any,
+    ) -> Self:
+        """The same embedder with its network, trained full-batch or by batches of rows.
+
+        ``masks`` say who trains and who chooses the best step.
+        ``network`` are the fields of ``NetworkSpec`` that the data does not decide.
+        """
+        train, val = masks
+        if not train.any() or not val.any():
+            wanted = "the split must have training and validation nodes"
+            raise InputError(f"{wanted} (got none)")
+        num_classes = int(y[train | val].max()) + 1
+        spec = NetworkSpec(
+            in_channels=x.size(1),
+            num_classes=num_classes,
+            num_graphs=len(graphs),
+            num_nodes=x.size(0),
+            **network,
+        )
+        with seeded(seed, "initialisation"):
+            built = build_network(spec)
+        task = Task(
+            x=x,
+            y=y,
+            graphs=graphs,
+            train_index=train.nonzero()[:, 0],
+            val_index=val.nonzero()[:, 0],
+            test_index=None,
+            metric=default_metric(num_classes),
+        )
+        place = torch.device(self.device)
+        training = kind(built.to(place), task.to(place), self.train, seed=seed)
+        train_together([training], progress=self.progress)
+        return replace(self, network=training.network)  # type: ignore[type-var]
 
 
 @dataclass(frozen=True)
@@ -62,25 +138,18 @@ class MLPEmbedder(TrainedOnLabels):
             progress=progress,
         )
 
-    def trainings(self, fits: Sequence[Fit]) -> list[Training]:
-        """Of rows alone: neither graph nor test nodes are read."""
-        moved: dict[int, Tensor] = {}  # features of many rows, once for all splits
-        made = []
-        for data, split, seed in fits:
-            used = split.train_mask | split.val_mask
-            num_used = int(used.sum())
-            if num_used <= self.rows_at_once:
-                masks = _Masks(split.train_mask[used], split.val_mask[used])
-                fit = Fit(Data(x=data.x[used], y=data.y[used]), masks, seed)
-                made.append(self.training(fit, [no_graph(num_used)], model="resnet"))
-                continue
-            place = data.x.data_ptr()
-            if place not in moved:
-                moved[place] = data.x.to(self.device)
-            fit = Fit(Data(x=moved[place], y=data.y), split, seed)
-            graphs = [no_graph(0)]  # batches bring their own
-            made.append(self.training(fit, graphs, RowTraining, model="resnet"))
-        return made
+    def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "MLPEmbedder":
+        """Train it on rows alone: neither graph nor test nodes are read."""
+        x, y, train, val = data.x, data.y, split.train_mask, split.val_mask
+        used = train | val
+        kind: type[Training] = RowTraining
+        graphs = [no_graph(0)]  # batches bring their own
+        if (num_used := int(used.sum())) <= self.rows_at_once:
+            kind, graphs = Training, [no_graph(num_used)]
+            x, y, train, val = (each[used] for each in (x, y, train, val))
+        network: dict[str, Any] = {"model": "resnet", "hidden": self.hidden_channels}
+        network |= {"layers": self.num_layers, "dropout": self.dropout}
+        return self.trained(x, y, (train, val), graphs, seed, kind, **network)
 
     def embed(self, data: Data) -> Tensor:
         """Representations; nodes with equal features get equal rows, to the bit."""
@@ -122,8 +191,3 @@ class MLPEmbedder(TrainedOnLabels):
 @torch.no_grad()
 def _embed_rows(network: Network, x: Tensor, edge_index: Tensor) -> Tensor:
     return network.represent(x.double(), [no_graph(x.size(0))])
-
-
-class _Masks(NamedTuple):
-    train_mask: Tensor
-    val_mask: Tensor

@@ -1,12 +1,10 @@
-"""Embeddings that need no training: features, files, controls; and several as one."""
+"""Embeddings that need no training: features, files, controls; and several joined."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -14,7 +12,7 @@ from torch_geometric.data import Data
 
 from ecg_gnn import reading
 from ecg_gnn.config import RunConfig
-from ecg_gnn.embed.protocol import Embedder, EmbedRows, SplitMasks
+from ecg_gnn.embed.protocol import EmbedRows, SplitMasks
 from ecg_gnn.reading.tensor_files import read_safetensors
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import sha256_of_file
@@ -60,22 +58,15 @@ def _features(x: Tensor, edge_index: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class PrecomputedEmbedder:
+class PrecomputedEmbedder(Untrained):
     """Embeddings from elsewhere, text embeddings for instance."""
 
     tensor: Tensor  # one row per node
     name: str = "tensor"  # where they came from; with the content, which they are
-    file: reading.MappedFile | None = field(default=None, compare=False, repr=False)
-    """What they are mapped from, where they were left in their file."""
-    uses_labels = False
-    leaks = False
 
     @classmethod
     def from_file(cls, path: str | Path) -> "PrecomputedEmbedder":
-        """Read ``.npy``, or a ``.npz`` or ``.safetensors`` file with one array.
-
-        An .npy file of float32 rows is mapped: its rows are read when they are needed.
-        """
+        """Read ``.npy``, or a ``.npz`` or ``.safetensors`` file with one array."""
         path = Path(path)
         if not path.is_file():
             raise InputError(f"'embedding' file {str(path)!r} does not exist")
@@ -84,18 +75,12 @@ class PrecomputedEmbedder:
                 f"'embedding' file must end in one of {sorted(_READERS)} "
                 f"(got {path.name!r})"
             )
-        if path.suffix == ".npy":
-            rows: np.memmap[Any, Any] = reading.map_array_file(path)
-            # Others must be converted before torch can read them.
-            if rows.dtype == np.float32 and rows.ndim == 2 and rows.flags.c_contiguous:
-                file = reading.MappedFile.of(str(path), rows)
-                return cls(torch.from_numpy(file.array()), _checksum(path), file)
         # Also what arrays of text, of dates or of records would raise.
         with reading.refusing(str(path), "embeddings, one row of numbers per node"):
             tensor = torch.as_tensor(_READERS[path.suffix](path))
-        return cls(tensor, _checksum(path))
+        return cls(tensor, sha256_of_file(path))
 
-    def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "PrecomputedEmbedder":
+    def fit(self, data: Data, split: SplitMasks, *, seed: int) -> Self:
         """Nothing to learn; the number of rows must be the graph's."""
         shape = list(self.tensor.shape)
         fits = self.tensor.dim() == 2 and shape[0] == data.num_nodes and shape[1] > 0
@@ -107,21 +92,7 @@ class PrecomputedEmbedder:
         return self
 
     def embed(self, data: Data) -> Tensor:
-        """The given rows; writing into mapped rows leaves the file unchanged."""
-        if self.file is None:
-            return self.tensor.float().clone()
-        return torch.from_numpy(self.file.array())
-
-
-def _checksum(path: Path) -> str:
-    """A file's checksum, computed again only if the file has changed."""
-    status = path.stat()
-    return _checksum_of(path, status.st_size, status.st_mtime_ns)
-
-
-@lru_cache(maxsize=64)
-def _checksum_of(path: Path, size: int, changed: int) -> str:
-    return sha256_of_file(path)
+        return self.tensor.float().clone()
 
 
 def _only_value(arrays: Mapping[str, _T]) -> _T:
@@ -167,33 +138,11 @@ class OracleControl(Untrained):
         return F.one_hot(y - y.min()).float()
 
 
-@dataclass(frozen=True)
-class ConcatEmbedder:
-    """L2-normalise each part's rows and concatenate them (``mlp+bgrl``)."""
-
-    parts: tuple[Embedder, ...]
-
-    @property
-    def uses_labels(self) -> bool:
-        return any(part.uses_labels for part in self.parts)
-
-    @property
-    def leaks(self) -> bool:
-        return any(part.leaks for part in self.parts)
-
-    def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "ConcatEmbedder":
-        parts = [part.fit(data, split, seed=seed) for part in self.parts]
-        return ConcatEmbedder(tuple(parts))
-
-    def embed(self, data: Data) -> Tensor:
-        return concatenate([part.embed(data) for part in self.parts])
-
-
 def embed_by_parts(parts: Sequence[EmbedRows], x: Tensor, edge_index: Tensor) -> Tensor:
     """What several embedders give the same nodes, side by side."""
     return concatenate([embed(x, edge_index) for embed in parts])
 
 
-def concatenate(parts: list[Tensor]) -> Tensor:
-    """Rows normalised part by part, so that no part outweighs another."""
+def concatenate(parts: Sequence[Tensor]) -> Tensor:
+    """``mlp+bgrl``: rows normalised part by part, so that no part outweighs another."""
     return torch.cat([F.normalize(part, dim=-1) for part in parts], dim=-1)

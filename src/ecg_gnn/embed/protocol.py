@@ -64,14 +64,6 @@ class Embedder(Protocol):
         """One row per node, ``[N, D]``, finite, without gradient."""
 
 
-class Fit(NamedTuple):
-    """What an embedder is fitted to, one time among several."""
-
-    data: Data
-    split: SplitMasks
-    seed: int
-
-
 EmbedRows = Callable[[Tensor, Tensor], Tensor]
 """Features and edges to one row per node.
 

@@ -1,7 +1,7 @@
 """The searches that ``--knn`` can name, in one table, and which of them ``auto`` means.
 
 A backend is one entry of ``BACKENDS``; its name also stands where the setting is
-declared, in ``config.evolve_settings``, and a test holds both together.
+declared, in ``config.embedders``, and a test holds both together.
 """
 
 import warnings
@@ -12,22 +12,19 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 from ecg_gnn.evolve.approximate import index_bytes, search_approximately
-from ecg_gnn.evolve.exact.nearest import search_exact
-from ecg_gnn.evolve.query import Query, Rows, SearchResult
+from ecg_gnn.evolve.exact.nearest import Search, nearest
 from ecg_gnn.system.checks import InputError, MissingExtraError, duration, size_text
-from ecg_gnn.system.machine import available_bytes, fits_in_memory
+from ecg_gnn.system.machine import available_bytes
 
 EXACT_NODES = 100_000
 """Up to this many nodes ``auto`` is always exact, whatever their width."""
-EXACT_SECONDS = {"cpu": 20, "cuda": 5}
+EXACT_SECONDS = 20
 """Beyond that, ``auto`` is exact if the estimate is at most this. On two CPU cores
 400,000 x 16 took 100 s exactly and 18 s by an index of recall 0.988, with the same test
-score in the end. A GPU takes many times its estimate where embeddings are too dense for
-half precision: 10 million x 16 of a trained MLP, estimated at 54 s, were stopped after
-470 s on an H200. The alternative is an index on the CPU, which takes a minute or more
-for a million."""
+score in the end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +32,8 @@ class Backend:
     """A way to find the neighbours of all nodes."""
 
     name: str
-    search: Callable[[Query, Rows], SearchResult]
+    search: Callable[[Search], tuple[Tensor, float | None]]
+    """Gives the neighbours [N, k] and, if it is approximate, their recall."""
     approximate: bool = True
     """Neighbours may be missed, and an index is held in the host's memory."""
     package: str | None = None
@@ -46,12 +44,16 @@ class Backend:
         return self.package is None or find_spec(self.package) is not None
 
 
+def _exact(search: Search) -> tuple[Tensor, None]:
+    return nearest(search), None
+
+
 _IVF = partial(search_approximately, "ivf")
 _HNSW = partial(search_approximately, "hnsw")
 BACKENDS = {
     backend.name: backend
     for backend in (
-        Backend(name="exact", search=search_exact, approximate=False),
+        Backend(name="exact", search=_exact, approximate=False),
         Backend(name="ivf", search=_IVF, package="faiss"),
         Backend(name="hnsw", search=_HNSW, package="faiss"),
     )
@@ -61,13 +63,8 @@ _INDEX = "ivf"
 """What ``auto`` uses where an exact search takes too long."""
 
 
-def choose_backend(
-    knn: str, num_nodes: int, dim: int, device: str, budget: int
-) -> Backend:
+def choose_backend(knn: str, num_nodes: int, dim: int, device: str) -> Backend:
     """The backend asked for, or the one that ``auto`` means for rows of such a size.
-
-    A search may take ``budget`` bytes on the device, ``cpu`` or ``cuda``; an exact one
-    that needs more goes over the rows in blocks.
 
     Raises:
         InputError: An index was asked for that does not fit or is not installed.
@@ -75,12 +72,9 @@ def choose_backend(
     exact, backend = BACKENDS["exact"], BACKENDS[_INDEX if knn == "auto" else knn]
     if not backend.approximate:
         return backend
-    if knn == "auto":
-        in_memory = fits_in_memory(num_nodes, dim, budget, on_gpu=device == "cuda")
-        seconds = exact_seconds(num_nodes, dim, device, in_memory=in_memory)
-        limit = EXACT_SECONDS.get(device, EXACT_SECONDS["cpu"])
-        if num_nodes <= EXACT_NODES or seconds <= limit:
-            return exact
+    seconds = exact_seconds(num_nodes, dim, device)
+    if knn == "auto" and (num_nodes <= EXACT_NODES or seconds <= EXACT_SECONDS):
+        return exact
     needed, free = index_bytes(num_nodes, dim), available_bytes(torch.device("cpu"))
     if backend.is_installed and needed <= free:
         return backend
@@ -105,10 +99,6 @@ def choose_backend(
 
 
 # --- How fast exact searches are ------------------------------------------------------
-# Fixed rates, so that what ``auto`` chooses depends on no clock. A search among N rows
-# of D numbers compares N x N pairs; a pair takes D multiplications and a selection,
-# which takes as long as so many multiplications again.
-# ``benchmarks/scale/knn_rates.py`` measures all of it on the device at hand.
 
 
 class Rate(NamedTuple):
@@ -118,21 +108,21 @@ class Rate(NamedTuple):
     selection: int
 
 
-IN_MEMORY = {
+RATES = {
     "cpu": Rate(1.8e11, 150),  # 100,000 x 32 in 10 s on two cores
-    "cuda": Rate(1.4e14, 60),  # 48,921 x 512 in 9.6 ms on an H200
+    # On an H200, the product and selection of 48,921 x 512 take 77 ms in plain torch;
+    # the whole search, which is these and exact comparisons of few, was not timed.
+    "cuda": Rate(2e13, 340),
 }
-IN_BLOCKS = {
-    "cpu": Rate(6e10, 140),  # 50,000 x 512 in 27 s on two cores
-    "cuda": Rate(2.1e12, 16),  # 50,000 x 128 in 0.17 s on an H200
-}
+"""Fixed, so that what ``auto`` chooses depends on no clock. A search among N rows of D
+numbers compares N x N pairs; a pair takes D multiplications and a selection.
+``benchmarks/scale/knn_rates.py`` measures both on the device at hand."""
 
 
-def exact_seconds(num_nodes: int, dim: int, device: str, *, in_memory: bool) -> float:
+def exact_seconds(num_nodes: int, dim: int, device: str) -> float:
     """How long an exact search takes, roughly, on two CPU cores or one H200.
 
     Devices that nobody measured are taken for CPUs.
     """
-    rates = IN_MEMORY if in_memory else IN_BLOCKS
-    rate = rates.get(device, rates["cpu"])
+    rate = RATES.get(device, RATES["cpu"])
     return float(num_nodes) ** 2 * (dim + rate.selection) / rate.value

@@ -32,7 +32,7 @@ def similarity_weights(z: Tensor, edge_index: Tensor) -> Tensor:
     def unit(nodes: Tensor) -> Tensor:
         return F.normalize(z[nodes].double(), dim=1)
 
-    # Piece by piece: rows may lie in a file that is larger than memory.
+    # Piece by piece: both ends of all edges in float64 would take too much memory.
     pieces = zip(source.split(size), target.split(size), strict=True)
     cosine = torch.cat([(unit(a) * unit(b)).sum(1) for a, b in pieces])
     return cosine.masked_fill(source == target, 1).clamp(LEAST_WEIGHT, 1).float()

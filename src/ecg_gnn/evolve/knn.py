@@ -2,19 +2,25 @@
 
 import operator
 from collections.abc import Callable
-from datetime import timedelta
-from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
+import numpy as np
 import torch
-import torch.distributed as dist
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ecg_gnn.evolve.backends import KNN_BACKENDS, choose_backend
-from ecg_gnn.evolve.query import Embeddings, Progress, Query, Rows, SearchResult
+from ecg_gnn.evolve.exact.canonical import canonicalise
+from ecg_gnn.evolve.exact.nearest import Search
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
-from ecg_gnn.system.machine import memory_budget, world
+from ecg_gnn.system.machine import explaining
 
+Embeddings = Tensor | NDArray[Any]
+Progress = Callable[[int, int], None]
+"""Called with (nodes finished, all nodes)."""
+_SCORE_BYTES, _CUDA_SCORE_BYTES = 128 << 20, 1 << 30
+_BYTES_PER_SCORE = 32  # the float64, two masks, and the places of the ties
+_MAX_ROWS = 1024  # of scores at a time
 Metric = Literal["cosine", "dot", "euclidean"]
 SelfLoops = Literal["exclude", "within_k", "add", "only"]
 
@@ -70,8 +76,7 @@ def knn_graph(
     to the largest norm of all.
 
     Args:
-        z: Embeddings of any floating type: a tensor, an array, or one that is mapped
-            from a file (``numpy.load(path, mmap_mode="r")``).
+        z: Embeddings of any floating type: a tensor or an array.
         k: Neighbours per node.
         metric: What "similar" means.
         self_loops: ``"exclude"``: k other nodes. ``"within_k"``: the node itself
@@ -83,8 +88,7 @@ def knn_graph(
         knn: ``"exact"``; ``"ivf"`` or ``"hnsw"``, approximate, by faiss on the CPU;
             ``"auto"``: exact unless that takes too long. :func:`knn_search` also gives
             the recall.
-        memory: Bytes that an exact search may take; None: half of what is free. Where
-            not all rows fit, it goes over them in blocks, with the same result.
+        memory: Bytes that blocks of scores may take; None: 128 MiB, on a GPU 1 GiB.
         block_size: Rows of scores held at a time; None fits the memory.
         progress: Called with (nodes finished, all nodes).
 
@@ -119,42 +123,96 @@ def knn_search(
     block_size: int | None = None,
     device: str | torch.device | None = None,
     progress: Progress | None = None,
-    folder: Path | None = None,
 ) -> KnnGraph:
     """Like :func:`knn_graph`, and also say which method was used, and its recall.
 
-    Computes on ``device`` and leaves the edges there; None: where ``z`` is. Rows
-    that do not fit there stay where they are and come in blocks. An exact search in
-    blocks keeps finished ones in ``folder``, and resumes from there when interrupted.
+    Computes on ``device`` and leaves the edges there; None: where ``z`` is.
 
     Examples:
         >>> knn_search(torch.eye(4), k=1).method
         'exact'
     """
-    rows = Rows.of(z)
+    z = _checked(z)
+    num_nodes, dim = z.shape
     check_choice("metric", metric, get_args(Metric))
     check_choice("self_loops", self_loops, get_args(SelfLoops))
+    check_choice("knn", knn, KNN_BACKENDS)
+    others = num_others(k, num_nodes, self_loops)
+    home = z.device if device is None else torch.device(device)
+    num_rows = _rows_of_scores(
+        num_nodes, memory, block_size, on_gpu=home.type == "cuda"
+    )
+    if not others:  # self-loops alone
+        none = torch.empty((num_nodes, 0), dtype=torch.long, device=home)
+        return KnnGraph(_edges_of(none, self_loops, symmetric))
+    backend = choose_backend(knn, num_nodes, dim, home.type)
+    place = torch.device("cpu") if backend.approximate else home  # of its index
+    with explaining(_what_to_lower, backend.name, num_nodes, dim):
+        canonical = canonicalise(z.to(place), metric)
+        report = _counter(num_nodes, progress)
+        search = Search(canonical, others, seed, num_rows, report)
+        neighbours, recall = backend.search(search)
+        edges = _edges_of(neighbours.to(home), self_loops, symmetric)
+    return KnnGraph(edges, backend.name, recall)
+
+
+def _checked(z: Embeddings) -> Tensor:
+    """A finite matrix, as a tensor."""
+    if isinstance(z, np.ndarray):
+        try:
+            z = torch.from_numpy(np.array(z))
+        except (TypeError, ValueError) as error:
+            got = f"{z.dtype}: {error}"
+            raise InputError(
+                f"'z' must be a floating array [N, D] (got {got})"
+            ) from None
+    if not isinstance(z, Tensor):
+        raise InputError(f"'z' must be a floating tensor [N, D] (got {type(z)!r})")
+    if z.dim() != 2 or not z.is_floating_point():
+        got = f"{z.dtype} {list(z.shape)}"
+        raise InputError(f"'z' must be a floating tensor [N, D] (got {got})")
+    if z.numel() == 0:
+        raise InputError(f"'z' must not be empty (got shape {list(z.shape)})")
+    bad = (~z.isfinite()).any(1)
+    if bool(bad.any()):
+        row = int(bad.nonzero()[0])
+        raise InputError(f"'z' must be finite (got NaN or infinity in row {row})")
+    return z
+
+
+def _rows_of_scores(
+    num_nodes: int, memory: int | None, block_size: int | None, *, on_gpu: bool
+) -> int:
+    """How many rows of scores with all nodes to hold at a time."""
     if block_size is not None:
         check_in_range("block_size", block_size, 1, None)
-    check_choice("knn", knn, KNN_BACKENDS)
-    rows.check_finite()
-    query = Query(
-        k=num_others(k, rows.num_nodes, self_loops),
-        metric=metric,
-        seed=seed,
-        device=rows.z.device if device is None else torch.device(device),
-        memory=memory,
-        block_size=block_size,
-        progress=progress,
-        folder=folder,
+        return block_size
+    if memory is None:
+        memory = _CUDA_SCORE_BYTES if on_gpu else _SCORE_BYTES
+    check_in_range("memory", memory, 1, None)
+    return max(1, min(_MAX_ROWS, memory // (_BYTES_PER_SCORE * num_nodes)))
+
+
+def _counter(total: int, progress: Progress | None) -> Callable[[int], None]:
+    """A function that adds up finished nodes and reports them to ``progress``."""
+    done = 0
+
+    def add(count: int) -> None:
+        nonlocal done
+        done += count
+        if progress is not None and count:
+            progress(done, total)
+
+    return add
+
+
+def _what_to_lower(name: str, num_nodes: int, dim: int) -> str:
+    exact = "" if name == "exact" else "set 'knn' to exact, which needs less, or "
+    return (
+        f"not enough memory for a kNN search ({name}) among {num_nodes:,} × {dim} "
+        f"embeddings: {exact}lower the embedding's width to {max(1, dim // 2)} "
+        f"(now {dim})"
     )
-    none = torch.empty((rows.num_nodes, 0), dtype=torch.long)
-    found = SearchResult(none.to(query.device))
-    if query.k:  # not self-loops alone
-        budget, kind = memory_budget(memory, query.device), query.device.type
-        backend = choose_backend(knn, rows.num_nodes, rows.dim, kind, budget)
-        found = backend.search(query, rows)
-    return KnnGraph(_edges_of(found.neighbours, self_loops, symmetric), *found[1:])
 
 
 def _edges_of(neighbours: Tensor, self_loops: SelfLoops, symmetric: bool) -> Tensor:
@@ -183,72 +241,3 @@ def num_others(k: int, num_nodes: int, self_loops: SelfLoops) -> int:
     within = self_loops == "within_k"
     check_in_range("k", k, 1, num_nodes if within else num_nodes - 1)
     return k - 1 if within else k
-
-
-Result = TypeVar("Result")
-PATIENCE = timedelta(days=1)
-
-
-def knn_search_jointly(
-    z: Embeddings,
-    k: int,
-    *,
-    device: str | torch.device = "cpu",
-    patience: timedelta = PATIENCE,
-    **options: Any,
-) -> KnnGraph:
-    """:func:`ecg_gnn.evolve.knn_search` for all processes of ``torch.distributed``.
-
-    All of them must call it, with the same arguments; all get the graph. ``patience``
-    is how long to wait for the first process.
-    """
-    graph = in_first_process(
-        lambda: knn_search(z, k, device=device, **options), device, patience
-    )
-    if world().size == 1:
-        assert graph is not None, "a single process is the first"
-        return graph
-    told: list[Any] = [graph and (tuple(graph.edge_index.shape), graph[1:])]
-    dist.broadcast_object_list(told, 0)
-    shape, how = told[0]
-    edges = torch.empty(shape, dtype=torch.long, device=device)
-    edges = edges if graph is None else graph.edge_index.contiguous()
-    dist.broadcast(edges, 0)
-    return KnnGraph(edges, *how)
-
-
-def in_first_process(
-    work: Callable[[], Result], device: str | torch.device, patience: timedelta
-) -> Result | None:
-    """The result of ``work`` in the first process; others get None once it is done.
-
-    Raises:
-        ConnectionError: The first process failed, is gone, or took longer than
-            ``patience``.
-    """
-    if world().size == 1:
-        return work()
-    succeeded = torch.zeros(1, device=device)
-    if world().is_first:
-        try:
-            result = work()
-            succeeded.fill_(1)
-        finally:
-            dist.broadcast(succeeded, 0)  # after an error, too: nobody waits in vain
-        return result
-    try:
-        handle = dist.broadcast(succeeded, 0, async_op=True)
-        assert handle is not None, "every process is a member of the default group"
-        handle.wait(patience)
-    except RuntimeError as error:  # what all backends raise
-        reason = (str(error).splitlines() or [""])[0][:200]
-        raise ConnectionError(
-            "the first process of this kNN search is gone, or took longer than "
-            f"{patience.total_seconds():.0f} s ({reason}): start it again "
-            "(`ecg-gnn knn` resumes after its finished blocks)"
-        ) from None
-    if not bool(succeeded):
-        raise ConnectionError(
-            "the kNN search failed in the first process, which says why"
-        )
-    return None

@@ -1,110 +1,45 @@
 """A model card: what the model is, what it was compared with, and on which data."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from ecg_gnn._version import __version__
-from ecg_gnn.config.identity import card_sentences, run_tags, tagged
+from ecg_gnn.config.identity import explain, run_tags, tagged
 from ecg_gnn.ensemble.members import fold_count
 from ecg_gnn.ensemble.scoring import SCORES
 from ecg_gnn.ensemble.weighted import Ensemble
 from ecg_gnn.inference.model_folder import Model
-from ecg_gnn.system.canvas import BLUE, ORANGE, draw, in_lines, key
-from ecg_gnn.system.cells import Table, markdown
-from ecg_gnn.system.checks import MissingExtraError, metric_label
+from ecg_gnn.system.cells import Table, markdown, value_text
+from ecg_gnn.system.checks import metric_label
+from ecg_gnn.tabular.columns import and_more
 
 NAMES = {"none": "plain GNN (baseline)", "identity": "identity control (self-loops)"}
 
 _MOST_CLASSES = 20
 _MOST_ROWS = 12
+_USE = (
+    "`ecg-gnn predict FOLDER --out FILE.csv` predicts nodes without a label; "
+    "`--nodes nodes.csv --edges edges.csv` new ones with the same columns; "
+    "`--coverage 0.9` adds sets (or intervals) that hold the truth nine times out of "
+    "ten. "
+)
 
 
 def model_card(model: Model, split: int) -> str:
     """The card in Markdown: one page."""
-    found = isinstance(model.classifier, Ensemble)
-    parts = _found(model, split) if found else _asked_for(model, split)
-    return "\n\n".join(["# Model card", *parts]) + "\n"
-
-
-# --- A model of given settings --------------------------------------------------------
-
-
-def _asked_for(model: Model, split: int) -> list[str]:
-    return [
-        _what(model),
-        "## Scores",
-        markdown(score_rows(model)),
-        class_by_class(model),
-        f"{verdict(model)}\n\nProbabilities are calibrated by temperature "
-        f"({model.network.calibration.temperature:.2f}) on the validation nodes. "
-        "The test nodes were used for this table only.",
-        "## Data",
-        _data(model),
-        "## Settings",
-        _settings(model, split),
-        "## Use",
-        "Predict with `ecg-gnn predict FOLDER --nodes nodes.csv --edges edges.csv "
-        "--out predictions.csv`. New nodes need the same columns; their neighbours in "
-        "the evolved graph are found among the nodes the model was fitted on.",
-    ]
-
-
-def verdict(model: Model) -> str:
-    """Whether the evolved graph helped beyond the two controls, in one sentence."""
-    chosen = model.network.embedding
-    if chosen in NAMES:
-        return "The model has no evolved graph."
-    scores = {name: one["val"]["score"] for name, one in model.metrics.items()}
-    best = max(NAMES, key=scores.__getitem__)
-    gain = 100 * (scores[chosen] - scores[best])
-    if gain > 0:
-        return (
-            f"On the validation nodes the evolved graph is {gain:.1f} points above the "
-            f"better of its controls ({NAMES[best]}); one split says little more, and "
-            "the embedding as features was not compared (`ecg-gnn run` does)."
-        )
-    place = "level with" if gain == 0 else f"{-gain:.1f} points below"
-    instead = ""
-    if scores["none"] >= scores[chosen]:
-        instead = " (`--embedding none` fits the plain GNN instead)"
-    return (
-        f"On the validation nodes the evolved graph is {place} the {NAMES[best]}: it "
-        f"may not help on this graph{instead}."
-    )
-
-
-def class_by_class(model: Model) -> str:
-    """How many of every class's test nodes are found: one score hides rare classes."""
-    test = model.metrics[model.network.embedding]["test"]
-    found, nodes = test["found_by_class"], test["nodes_by_class"]
-    counts = zip(model.classes, found, nodes, strict=True)
-    parts = [f"{name} {right} of {count}" for name, right, count in counts if count]
-    shown, rest = parts[:_MOST_CLASSES], len(parts) - _MOST_CLASSES
-    more = f" and {rest} more classes" if rest > 0 else ""
-    return f"Test nodes found, class by class: {', '.join(shown)}{more}."
-
-
-def _what(model: Model) -> str:
-    fitted = model.network
-    network, k = fitted.config.model, fitted.config.evolve.k
-    graphs = "on the graph alone"
-    if fitted.evolved is not None:
-        graphs = (
-            f"on the graph and on one evolved from {fitted.embedding} embeddings "
-            f"(k = {k}) side by side, the method of Deac and Tang"
-        )
-    return (
-        f"A {network.name.upper()} of {network.layers} layers, {network.hidden} wide, "
-        f"that predicts `{model.columns.get('label', 'label')}` "
-        f"({', '.join(model.classes[:20])}) for nodes of a graph, {graphs}. "
-        f"Made by ecg-gnn {__version__}."
-    )
+    header, rows = score_rows(model)
+    said = _of_search if isinstance(model.classifier, Ensemble) else _of_settings
+    what, use = said(model, split)
+    parts = ["# Model card", f"{what} Made by ecg-gnn {__version__}.", "## Scores"]
+    parts += [markdown((header, rows[:_MOST_ROWS])), *sentences(model)]
+    parts += ["## Data", _data(model), "## Use", f"{_USE}{use}"]
+    return "\n\n".join(parts) + "\n"
 
 
 def score_rows(model: Model) -> Table:
-    """The table of scores: the model, then its controls."""
+    """The scores of a search's candidates, or of the model and its controls."""
+    if isinstance(model.classifier, Ensemble):
+        return _leaderboard_rows(model.metrics)
     metric = metric_label(model.dataset.metric)
     shown = {"score": f"test {metric}", "accuracy": "test accuracy"}
     shown |= {"log_loss": "log loss", "calibration_error": "calibration error"}
@@ -119,74 +54,148 @@ def score_rows(model: Model) -> Table:
     return ["variant", *shown.values(), f"validation {metric}"], rows
 
 
+def sentences(model: Model) -> list[str]:
+    """What the scores mean."""
+    if isinstance(model.classifier, Ensemble):
+        decision = _decision(model.classifier, model.classes)
+        return [summary(model.metrics) + decision, model.metrics["verdict"]]
+    return [class_by_class(model), verdict(model)]
+
+
+def found(model: Model) -> Mapping[str, Any]:
+    """What a fit found, in plain values; one of settings like one of a search."""
+    if isinstance(model.classifier, Ensemble):
+        return model.metrics
+    fitted = model.network
+    leaderboard = [  # the model and its controls
+        {
+            "name": name,
+            "validation": scores["val"]["score"],
+            "test": scores["test"]["score"],
+            "seconds": None,
+            "weight": float(name == fitted.embedding),
+        }
+        for name, scores in model.metrics.items()
+    ]
+    chosen = next(row for row in leaderboard if row["weight"])
+    return {
+        "embedding": fitted.embedding,
+        "config": fitted.config.to_dict(),
+        "temperature": fitted.calibration.temperature,
+        "metrics": model.metrics,
+        "metric": model.dataset.metric.replace("_", "-"),
+        "validation": chosen["validation"],
+        "test": chosen["test"],
+        "leaderboard": leaderboard,
+        "verdict": verdict(model),
+    }
+
+
 def _data(model: Model) -> str:
-    data, dataset = model.data, model.dataset
+    dataset = model.dataset
     direction = "directed" if dataset.directed else "undirected"
     masks = (dataset.train_masks, dataset.val_masks, dataset.test_masks)
     train, val, test = (int(mask.sum()) for mask in masks)
     lines = [
         f"- {dataset.num_nodes:,} nodes ({dataset.num_unlabelled:,} without a class), "
         f"{dataset.num_edges:,} {direction} edges, {dataset.num_features:,} features",
-        f"- trained on {train:,} nodes, chosen on {val:,}, tested on {test:,}",
+        f"- split: {train:,} training, {val:,} validation and {test:,} test nodes",
         f"- sha256 of the graph: `{dataset.sha256}`",
     ]
     for name in ("classes", "homophily", "columns", "columns_left_out", "imbalance"):
-        if data.get(name):
-            lines.append(f"- {name.replace('_', ' ')}: {_plain(data[name])}")
+        if model.data.get(name):
+            lines.append(f"- {name.replace('_', ' ')}: {value_text(model.data[name])}")
     return "\n".join(lines)
 
 
-def _settings(model: Model, split: int) -> str:
-    config = model.network.config
-    weights = model.network.calibration.weights
-    weighed = "no" if weights is None else "yes, and taken back afterwards"
-    text = (
-        f"Split {split}, seed {config.seed}, {config.train.steps} steps at "
-        f"{config.train.lr}, the best by validation score kept; classes weighed in "
-        f"training: {weighed}."
+def _label(model: Model) -> str:
+    names = ", ".join(model.classes[:_MOST_CLASSES]) if model.classes else "a number"
+    return f"`{model.columns.get('label', 'label')}` ({names})"
+
+
+# --- A model of given settings --------------------------------------------------------
+
+
+def _of_settings(model: Model, split: int) -> tuple[str, str]:
+    """What it is, and how new nodes are predicted."""
+    fitted = model.network
+    config, calibration = fitted.config, fitted.calibration
+    network = config.model
+    graphs = "on the graph alone"
+    if fitted.evolved is not None:
+        graphs = (
+            f"on the graph and on one evolved from {fitted.embedding} embeddings "
+            f"(k = {config.evolve.k}) side by side, the method of Deac and Tang"
+        )
+    weighed = "no" if calibration.weights is None else "yes, and taken back afterwards"
+    what = (
+        f"A {network.name.upper()} of {network.layers} layers, {network.hidden} wide, "
+        f"that predicts {_label(model)} for nodes of a graph, {graphs}. Split {split}, "
+        f"seed {config.seed}, {config.train.steps} steps at {config.train.lr}, the "
+        "best by validation score kept; classes weighed in training: "
+        f"{weighed}. Probabilities are calibrated by temperature "
+        f"({calibration.temperature:.2f}) on the validation nodes. "
+        "The test nodes were used for scores only."
     )
-    return " ".join([text, *card_sentences(config, model.network.embedding)])
+    meanings = explain(run_tags(config, fitted.embedding))
+    what = "\n".join([what, *(f"\n- {meaning}" for meaning in meanings)])
+    use = "Neighbours of new nodes in the evolved graph are nodes it was fitted on."
+    return what, use if fitted.evolved is not None else ""
 
 
-def _plain(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {_plain(part)}" for key, part in value.items())
-    if isinstance(value, float):
-        return f"{value:.3f}"
-    return "undefined" if value is None else str(value)
+def verdict(model: Model) -> str:
+    """Whether the evolved graph helped beyond the two controls, in one sentence."""
+    chosen = model.network.embedding
+    if chosen in NAMES:
+        return "The model has no evolved graph."
+    scores = {name: one["val"]["score"] for name, one in model.metrics.items()}
+    best = max(NAMES, key=scores.__getitem__)
+    gain = 100 * (scores[chosen] - scores[best])
+    place = f"{abs(gain):.1f} points {'above' if gain > 0 else 'below'}"
+    place = place if gain else "level with"
+    said = f"On the validation nodes the evolved graph is {place} the better of its "
+    said += f"controls ({NAMES[best]})"
+    if gain > 0:
+        return (
+            f"{said}; one split says little more, and the embedding as features was "
+            "not compared (`ecg-gnn run` does)."
+        )
+    plain = scores["none"] >= scores[chosen]
+    instead = " (`--embedding none` fits the plain GNN instead)" if plain else ""
+    return f"{said}: it may not help on this graph{instead}."
+
+
+def class_by_class(model: Model) -> str:
+    """How many of every class's test nodes are found: one score hides rare classes."""
+    test = model.metrics[model.network.embedding]["test"]
+    found, nodes = test["found_by_class"], test["nodes_by_class"]
+    counts = zip(model.classes, found, nodes, strict=True)
+    parts = [f"{name} {right} of {count}" for name, right, count in counts if count]
+    shown, more = ", ".join(parts[:_MOST_CLASSES]), and_more(parts, _MOST_CLASSES)
+    return f"Test nodes found, class by class: {shown}{more}."
 
 
 # --- A model that was searched for ----------------------------------------------------
 
 
-def _found(model: Model, split: int) -> list[str]:
-    metrics, dataset, ensemble = model.metrics, model.dataset, model.classifier
+def _of_search(model: Model, split: int) -> tuple[str, str]:
+    """What it is, and what is read of known nodes."""
+    metrics, ensemble = model.metrics, model.classifier
     assert isinstance(ensemble, Ensemble)
-    score = SCORES[metrics["metric"]]
     known = int(ensemble.known.sum())
     is_one = len(ensemble.shares) == 1
-    what = f"One model, {metrics['single']}" if is_one else "A weighted ensemble"
+    one_or_more = f"One model, {metrics['single']}" if is_one else "A weighted ensemble"
+    what = (
+        f"Predicts {_label(model)} for nodes of a graph. {one_or_more}, chosen by "
+        f"{SCORES[metrics['metric']].label} on {known:,} labelled nodes held out fold "
+        f"by fold (split {split})."
+    )
     folds = fold_count(known)
-    predicts = ", ".join(model.classes[:20]) if model.classes else "a number"
-    header, rows = leaderboard_rows(metrics)
-    return [
-        f"Predicts `{model.columns.get('label', 'label')}` ({predicts}) for nodes of a "
-        f"graph of {dataset.num_nodes:,} nodes and {dataset.num_edges:,} edges. "
-        f"{what}, chosen by {score.label} on {known:,} labelled nodes held "
-        f"out fold by fold (split {split}). Made by ecg-gnn {__version__}.",
-        "## Scores",
-        summary(metrics) + _decision(ensemble, model.classes),
-        markdown((header, rows[:_MOST_ROWS])),
-        metrics["verdict"],
-        "## Use",
-        "`ecg-gnn predict FOLDER --out FILE.csv` predicts nodes without a label; "
-        "`--nodes nodes.csv --edges edges.csv` new ones with the same columns; "
-        "`--coverage 0.9` adds sets (or intervals) that hold the truth nine times out "
-        f"of ten. Each label was used to train {folds - 1} of {folds} models; labels "
-        "of known nodes are read as input where that helped, so keep the folder as you "
-        "would keep the data.",
-        f"sha256 of the graph: `{dataset.sha256}`",
-    ]
+    return what, (
+        f"Each label was used to train {folds - 1} of {folds} models; labels of known "
+        "nodes are read as input where that helped, so keep the folder as you would "
+        "keep the data."
+    )
 
 
 def _decision(ensemble: Ensemble, classes: Sequence[str]) -> str:
@@ -221,8 +230,7 @@ def _with_interval(metrics: Mapping[str, Any], part: str) -> str:
     return f"{metrics[part]:.4f} [{low:.4f}, {high:.4f}]"
 
 
-def leaderboard_rows(metrics: Mapping[str, Any]) -> Table:
-    """The leaderboard as a table of texts."""
+def _leaderboard_rows(metrics: Mapping[str, Any]) -> Table:
     header = ["candidate", "held-out", "test", "seconds", "weight"]
     cut_short = metrics.get("cut_short", ())  # by the clock
     rows = [
@@ -237,33 +245,3 @@ def leaderboard_rows(metrics: Mapping[str, Any]) -> Table:
         for row in metrics["leaderboard"]
     ]
     return header, rows
-
-
-def draw_leaderboard(metrics: Mapping[str, Any], path: Path) -> None:
-    """The candidates' scores as dots, the ensemble's as a line with its interval."""
-    rows = metrics["leaderboard"][:_MOST_ROWS][::-1]
-    label = SCORES[metrics["metric"]].label
-
-    def paint(figure_class: Any) -> Any:
-        size = (7, 1.3 + 0.3 * len(rows))
-        figure = figure_class(figsize=size, layout="constrained")
-        axes = figure.subplots()
-        for place, row in enumerate(rows):
-            colour = BLUE if row["weight"] else "0.6"
-            axes.plot(row["validation"], place, "o", color=colour)
-            if row["test"] is not None:
-                axes.plot(row["test"], place, "x", color=colour)
-        axes.axvspan(*metrics["validation_interval"], color=ORANGE, alpha=0.15)
-        axes.axvline(metrics["validation"], color=ORANGE)
-        axes.set_yticks(range(len(rows)), [in_lines(row["name"], 40) for row in rows])
-        axes.set_xlabel(label)
-        marks = {"held-out nodes": {"marker": "o"}, "test nodes": {"marker": "x"}}
-        marks = {name: {"color": BLUE, **style} for name, style in marks.items()}
-        if not all(row["weight"] for row in rows):
-            marks |= {"not in the ensemble": {"marker": "o", "color": "0.6"}}
-        key(axes, marks | {"ensemble": {"ls": "-", "color": ORANGE}})
-        figure.suptitle(f"{label} {metrics['validation']:.3g} on held-out nodes")
-        return figure
-
-    with suppress(MissingExtraError):  # without matplotlib there is still the table
-        draw(path, paint)

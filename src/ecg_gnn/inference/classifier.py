@@ -23,7 +23,7 @@ from ecg_gnn.kernels import Adjacency, using_engine
 from ecg_gnn.nn import Network
 from ecg_gnn.pipeline import Classification, Workspace, classify, evolve
 from ecg_gnn.pipeline.classification import prepare_graphs
-from ecg_gnn.pipeline.embed_ahead import embed_for_new_nodes
+from ecg_gnn.pipeline.workspace import embed_for_new_nodes
 from ecg_gnn.system.machine import threads_for, using_threads
 from ecg_gnn.train import TrainResult
 

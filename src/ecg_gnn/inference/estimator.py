@@ -113,7 +113,7 @@ class ECGClassifier(ClassifierMixin, NodeEstimator):  # type: ignore[misc]  # no
         Args:
             X: A ``Data``, node numbers of ``graph``, or features.
             y: Classes of the rows of ``X``; a ``Data`` brings its own. None and NaN are
-                no class, nor is -1 beside two others in a matrix's ``y``.
+                no class, nor is -1 beside two others.
             edge_index: Edges ``[2, E]`` among the rows of a feature matrix.
             budget: Seconds, or a text such as ``"10m"``, for the search that
                 ``ecg-gnn fit`` makes; other settings are then not read.

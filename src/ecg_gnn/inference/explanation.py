@@ -3,25 +3,23 @@
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, cast
+from itertools import count
+from typing import Any, cast
 
-import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor, cosine_similarity
 
 from ecg_gnn.config.choices import MOST_EXPLAINED
 from ecg_gnn.inference.model_folder import Model
 from ecg_gnn.system.checks import InputError
 
-Graph = Literal["input", "evolved"]
-_FIELDS: dict[Graph, str] = {"input": "edge_index", "evolved": "evolved"}
+_FIELDS = {"input": "edge_index", "evolved": "evolved"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Neighbour:
     """A node from which an edge leads to the explained node."""
 
-    graph: Graph
+    graph: str  # input or evolved
     id: str
     label: str | None  # its class; None if unknown
     predicted: str
@@ -75,61 +73,6 @@ class Explanation:
         return asdict(self)
 
 
-class _Trials:
-    """A node's prediction, made again with one thing changed at a time."""
-
-    def __init__(
-        self, model: Model, node: int, most: int, progress: Callable[[int, int], None]
-    ) -> None:
-        self.model, self.node, self.progress = model, node, progress
-        self.classifier = cast(Any, model.classifier)
-        self.predicted: NDArray[np.float64] = self.classifier.probabilities()
-        self.classes = (self.predicted * self.classifier.multipliers).argmax(axis=1)
-        self.best = int(self.classes[node])
-        given = {graph: getattr(self.classifier, f) for graph, f in _FIELDS.items()}
-        self.edges = {graph: e for graph, e in given.items() if e is not None}
-        self.times = {
-            graph: Counter[int](edges[0, edges[1] == node].tolist())
-            for graph, edges in self.edges.items()
-        }
-        self.nearest = {
-            graph: _nearest(times, node, self.classifier.z)[:most]
-            for graph, times in self.times.items()
-        }
-        self.unusual = _least_usual(model, node, most)
-        self.total = sum(map(len, self.nearest.values())) + len(self.unusual)
-        self.count = 0
-
-    def effect(self, **changed: Tensor) -> float:
-        """What the prediction loses with other edges or features."""
-        without = replace(self.classifier, **changed).probabilities()
-        self.count += 1
-        self.progress(self.count, self.total)
-        cell = self.node, self.best
-        return float(self.predicted[cell] - without[cell])
-
-    def of_edge(self, graph: Graph, source: int) -> float:
-        """The effect of the edges from a neighbour."""
-        edges = self.edges[graph]
-        kept = edges[:, (edges[0] != source) | (edges[1] != self.node)]
-        return self.effect(**{_FIELDS[graph]: kept})
-
-    def of_columns(self, places: list[int]) -> float:
-        """The effect of some features: a usual value takes their place."""
-        x = self.model.dataset.x.clone()
-        x[self.node, places] = x[:, places].mean(dim=0)
-        return self.effect(x=x)
-
-    def said(self, place: int) -> dict[str, Any]:
-        """A node, and what is known and predicted of it."""
-        model, row = self.model, self.predicted[place]
-        answer = f"{row[0]:.5g}"
-        if model.classes:
-            answer = model.classes[self.classes[place]]
-        label = model.label_of(place)
-        return {"id": model.ids[place], "label": label, "predicted": answer}
-
-
 def explain_node(
     model: Model,
     name: str,
@@ -156,47 +99,73 @@ def explain_node(
             f"'node' must be in the model's graph, such as {model.ids[0]!r} "
             f"(got {name!r})"
         )
-    node = model.ids.index(name)
-    trials = _Trials(model, node, most, progress)
+    node, fitted = model.ids.index(name), cast(Any, model.classifier)
+    predicted = fitted.probabilities()
+    classes = (predicted * fitted.multipliers).argmax(axis=1)
+    cell = node, int(classes[node])
+    given = {graph: getattr(fitted, field) for graph, field in _FIELDS.items()}
+    graphs = {graph: edges for graph, edges in given.items() if edges is not None}
+    times = {g: Counter(e[0, e[1] == node].tolist()) for g, e in graphs.items()}
+    nearest = {g: _nearest(times[g], node, fitted.z)[:most] for g in graphs}
+    unusual = _least_usual(model, node, most)
+    done, total = count(1), sum(map(len, nearest.values())) + len(unusual)
+
+    def effect(**changed: Tensor) -> float:
+        without = replace(fitted, **changed).probabilities()
+        progress(next(done), total)
+        return float(predicted[cell] - without[cell])
+
+    def said(place: int) -> dict[str, Any]:
+        names, value = model.classes, predicted[place, 0]
+        answer = names[classes[place]] if names else f"{value:.5g}"
+        label = model.label_of(place)
+        return {"id": model.ids[place], "label": label, "predicted": answer}
+
     neighbours = [
         Neighbour(
             graph=graph,
-            **trials.said(source),
+            **said(source),
             similarity=similarity,
-            effect=trials.of_edge(graph, source),
-            times=trials.times[graph][source],
+            effect=effect(**{_FIELDS[graph]: _without(graphs[graph], source, node)}),
+            times=times[graph][source],
         )
-        for graph, sources in trials.nearest.items()
+        for graph, sources in nearest.items()
         for source, similarity in sources
     ]
     columns = [
-        ColumnEffect(name=name, effect=trials.of_columns(places))
-        for name, places in trials.unusual
+        ColumnEffect(name=column, effect=effect(x=_usual(fitted.x, node, places)))
+        for column, places in unusual
     ]
-    sure = float(trials.predicted[node, trials.best])
     return Explanation(
-        **trials.said(node),
-        probability=sure if model.classes else None,
-        neighbours=tuple(sorted(neighbours, key=_input_graph_first)),
-        degrees={graph: len(times) for graph, times in trials.times.items()},
+        **said(node),
+        probability=float(predicted[cell]) if model.classes else None,
+        neighbours=tuple(
+            sorted(neighbours, key=lambda row: (row.graph != "input", -row.effect))
+        ),
+        degrees={graph: len(sources) for graph, sources in times.items()},
         columns=tuple(sorted(columns, key=lambda row: -row.effect)),
-        scale=getattr(trials.classifier, "centre", (0.0, 1.0))[1],
+        scale=getattr(fitted, "centre", (0.0, 1.0))[1],
     )
 
 
-def _input_graph_first(row: Neighbour) -> tuple[bool, float]:
-    return row.graph != "input", -row.effect
+def _without(edges: Tensor, source: int, target: int) -> Tensor:
+    return edges[:, (edges[0] != source) | (edges[1] != target)]
+
+
+def _usual(x: Tensor, node: int, places: list[int]) -> Tensor:
+    x = x.clone()
+    x[node, places] = x[:, places].mean(dim=0)
+    return x
 
 
 def _nearest(
     nodes: Iterable[int], node: int, z: Tensor | None
 ) -> list[tuple[int, float | None]]:
     """Nodes with the similarity of their embeddings, the most similar first."""
-
-    def similarity(each: int) -> float | None:
-        return None if z is None else float(cosine_similarity(z[node], z[each], 0))
-
-    pairs = [(each, similarity(each)) for each in nodes]
+    pairs = [
+        (each, None if z is None else float(cosine_similarity(z[node], z[each], 0)))
+        for each in nodes
+    ]
     return sorted(pairs, key=lambda pair: (-(pair[1] or 0), pair[0]))
 
 

@@ -18,27 +18,26 @@ from ecg_gnn.config.classify_settings import MODULES, model_names
 from ecg_gnn.config.identity import digest
 from ecg_gnn.config.run_config import kept_options
 from ecg_gnn.data import GraphDataset
-from ecg_gnn.data.graph_storage import read_manifest
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.ensemble import Ensemble
 from ecg_gnn.ensemble.contest import Say
-from ecg_gnn.inference.card import draw_leaderboard, model_card
+from ecg_gnn.inference.card import model_card
 from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
 from ecg_gnn.inference.classifier_files import read_classifier, write_classifier
 from ecg_gnn.inference.model_folder import Model, resumable, write_model
 from ecg_gnn.pipeline import Workspace, evolves, resolve
 from ecg_gnn.pipeline.classification import with_batches_if_large
 from ecg_gnn.pipeline.resolve import choose_model
+from ecg_gnn.reading.untrusted import read_json, read_text
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.files import atomic_folder, content_hash, write_json
 from ecg_gnn.system.machine import holding
 from ecg_gnn.tabular import NamedGraph
 from ecg_gnn.train import score_probabilities
 
-PICTURE = "leaderboard.svg"
 IMBALANCED = 2.0
 """Classes are weighed from this ratio of the largest to the smallest on."""
-_STAGE, _STAGE_FORMAT, _STAGE_VERSION = "stage.json", "ecg-gnn stage", 1
+_STAGE = "stage.json"
 
 
 @holding("fit")
@@ -118,8 +117,6 @@ def keep_model(
     )
     with atomic_folder(out, work) as folder:
         write_model(folder, model, model_card(model, split))
-        if isinstance(fitted, Ensemble):
-            draw_leaderboard(metrics, folder / PICTURE)
     return model
 
 
@@ -136,13 +133,11 @@ def _fit_or_read(
     masks = content_hash([dataset.train_masks, dataset.val_masks])
     key = [config.numerics, name, config.to_dict(), weighed, dataset.sha256, masks]
     stage = work / f"{name}-{digest(key)[:16]}"
-    if stage.is_dir():
-        try:
-            manifest = read_manifest(stage / _STAGE, _STAGE_FORMAT, _STAGE_VERSION)
-            finished = read_classifier(stage, manifest["classifier"], dataset)
-            return replace(finished, config=config)
-        except (InputError, KeyError):  # not ours, or half of it: fit anew
-            shutil.rmtree(stage, ignore_errors=True)
+    try:
+        described = read_json(str(stage), read_text(stage / _STAGE))
+        return replace(read_classifier(stage, described, dataset), config=config)
+    except InputError:  # not finished, or not ours: fit anew
+        shutil.rmtree(stage, ignore_errors=True)
     fitted, _ = fit_classifier(
         dataset,
         config,
@@ -152,9 +147,7 @@ def _fit_or_read(
         checkpoint=stage.with_suffix(".safetensors"),
     )
     with atomic_folder(stage) as folder:
-        manifest = {"format": _STAGE_FORMAT, "version": _STAGE_VERSION}
-        manifest["classifier"] = write_classifier(folder, fitted)
-        write_json(folder / _STAGE, manifest)
+        write_json(folder / _STAGE, write_classifier(folder, fitted))
     return fitted
 
 
@@ -169,13 +162,11 @@ def fit_settings(dataset: GraphDataset, **options: Any) -> RunConfig:
     model = choose_model(options.pop("model", None), dataset, dataset.split(0))
     given = options | {"dataset": dataset.name, "model": model}
     asked = RunConfig.of(preset="auto", splits=(0,), **given)
-    if len(asked.embed.names) != 1:
-        names = list(asked.embed.names)
-        raise InputError(f"'embedding' must be a single one here (got {names})")
+    embedding = options.get("embedding") or asked.embed.names[0]
     allowed = [*KEPT_EMBEDDINGS, "identity"]
     if asked.model.name in MODULES and not evolves(asked.model):
         allowed = ["none"]  # it reads no graph
-    check_choice("embedding", asked.embed.names[0], allowed)
+    check_choice("embedding", embedding, allowed)
     # Others (linkx, say) have a weight per node, and none for a new one.
     check_choice("model", asked.model.name, model_names(asked.model.backbone))
     return resolve(asked, dataset)

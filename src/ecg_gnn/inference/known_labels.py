@@ -1,6 +1,5 @@
 """Predictions compared with labels that are known by now."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -38,22 +37,23 @@ def score_table(
     names = list(truth.columns)
     id_name = id_name or ("id" if "id" in names else names[0])
     label = label or ("label" if "label" in names else names[-1])
-    texts = truth.texts(label, "label")
-    known = dict(zip(truth.names(id_name, "nodes"), texts, strict=True))
+    named = zip(truth.names(id_name, "nodes"), truth.texts(label, "label"), strict=True)
+    known = {name: text for name, text in named if text is not None}
     ids = [text_of_cell(name) for name in predictions.names("id", "nodes")]
     predictions.column("predicted", "predictions")
-    rows = [row for row, name in enumerate(ids) if known.get(name) is not None]
+    rows = [row for row, name in enumerate(ids) if name in known]
     if not rows:
         raise InputError(
             f"{truth.source}: must know the label of a predicted node (got none of "
             f"{len(ids)}, the first of them {ids[0]!r})"
         )
-    scores: dict[str, Any] = {"nodes": len(rows), "unknown": len(ids) - len(rows)}
-    labels = [str(known[ids[row]]) for row in rows]
+    labels = [known[ids[row]] for row in rows]
     shares = [name for name in predictions.columns if name.startswith("p_")]
-    if not shares:
-        return scores | _number_scores(predictions, rows, labels, truth.source)
-    return scores | _class_scores(predictions, rows, labels, shares)
+    if shares:
+        scores = _class_scores(predictions, rows, labels, shares)
+    else:
+        scores = _number_scores(predictions, rows, labels, truth.source)
+    return {"nodes": len(rows), "unknown": len(ids) - len(rows)} | scores
 
 
 def _class_scores(
@@ -68,7 +68,7 @@ def _class_scores(
     said = np.column_stack([_numbers(predictions, name, rows) for name in shares])
     y = np.array([classes.index(label) for label in labels])
     names = _FOR_CLASSES + (_FOR_TWO if set(y) == {0, 1} and len(classes) == 2 else ())
-    scores = _by_name(names, y, said)
+    scores = {name.replace("-", "_"): SCORES[name].judge(y, said) for name in names}
     # What was said need not be the most probable class.
     told = predictions.texts("predicted", "predictions")
     numbers = {name: place for place, name in enumerate(classes)}
@@ -93,9 +93,12 @@ def _number_scores(
     texts: Column = [*labels]
     plain = plain_numbers(texts, decimal_mark(texts))
     y = numeric_column(Table(source, {"label": plain}), "label")
-    predicted = _numbers(predictions, "predicted", rows)
-    names = [name for name, one in SCORES.items() if one.for_numbers]
-    scores = _by_name(names, y, predicted[:, None])
+    said = _numbers(predictions, "predicted", rows)[:, None]
+    scores: dict[str, Any] = {
+        name.replace("-", "_"): one.judge(y, said)
+        for name, one in SCORES.items()
+        if one.for_numbers
+    }
     if "low" in predictions.columns:
         low, high = (_numbers(predictions, end, rows) for end in ("low", "high"))
         scores["coverage"] = float(((low <= y) & (y <= high)).mean())
@@ -113,7 +116,3 @@ def _numbers(predictions: Table, name: str, rows: list[int]) -> NDArray[np.float
             f"{rows[int(np.argmax(missing))] + 1})"
         )
     return values
-
-
-def _by_name(names: Iterable[str], y: Any, predicted: Any) -> dict[str, Any]:
-    return {name.replace("-", "_"): SCORES[name].judge(y, predicted) for name in names}

@@ -131,6 +131,9 @@ def read_model(path: str | Path) -> Model:
         lack = f"it has no {MANIFEST}" if path.is_dir() else "it is not there"
         raise InputError(f"{path}: must be a model folder ({lack})")
     manifest = storage.read_manifest(path / MANIFEST, FORMAT, VERSION)
+    if manifest.get(_CHECKSUM, written := _checksum(manifest)) != written:
+        changed = "was changed after the model was written (its checksum is another)"
+        raise InputError(f"{path / MANIFEST}: {changed}")
     source, needed = path / ARRAYS, [*GRAPH_KEYS, *MASK_KEYS, "node_ids"]
     arrays = storage.read_folder_arrays(source, needed)
     dataset = storage.dataset_from_arrays(
@@ -146,7 +149,7 @@ def read_model(path: str | Path) -> Model:
         classifier = read_ensemble(path, described, dataset.x, dataset.edge_index)
     else:
         classifier = read_classifier(path, described, dataset)
-    model = Model(
+    return Model(
         classifier=classifier,
         dataset=dataset,
         ids=storage.node_names(source, arrays["node_ids"], dataset.num_nodes),
@@ -156,11 +159,6 @@ def read_model(path: str | Path) -> Model:
         metrics=entry(manifest, "metrics", dict, path),
         data=entry(manifest, "data", dict, path),
     )
-    # Last, so that the messages of other checks, which say more, come first.
-    if manifest.get(_CHECKSUM, written := _checksum(manifest)) != written:
-        changed = "was changed after the model was written (its checksum is another)"
-        raise InputError(f"{path / MANIFEST}: {changed}")
-    return model
 
 
 def _checksum(manifest: Mapping[str, Any]) -> str:

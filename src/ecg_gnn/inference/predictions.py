@@ -182,8 +182,8 @@ def predict_nodes(
     stored = {name: place for place, name in enumerate(model.ids)}
     new = [name for name in rows if name not in stored]
     numbers = stored | {name: len(stored) + place for place, name in enumerate(new)}
-    new_edges, notes = _new_edges(model, edges, numbers)
-    ends = new_edges[:, new_edges[0] != new_edges[1]]
+    new_edges = _new_edges(model, edges, numbers)
+    ends, notes = new_edges[:, new_edges[0] != new_edges[1]], []
     if isolated := len(new) - len(ends[ends >= len(stored)].unique()):
         evolved = model.classifier.evolved is not None
         notes.append(
@@ -219,23 +219,11 @@ def _nodes(count: int) -> str:
     return "1 node has" if count == 1 else f"{count:,} nodes have"
 
 
-def _new_edges(
-    model: Model, edges: Table | None, numbers: Mapping[str, int]
-) -> tuple[Tensor, list[str]]:
-    """Edges with at least one new end, both ways if undirected, and notes."""
+def _new_edges(model: Model, edges: Table | None, numbers: Mapping[str, int]) -> Tensor:
+    """Edges with at least one new end, both ways if undirected; others are known."""
     if edges is None:
-        return torch.empty(2, 0, dtype=torch.long), []
-    columns, directed = model.columns, model.dataset.directed
+        return torch.empty(2, 0, dtype=torch.long)
+    columns = model.columns
     pairs = pair_nodes(edges, columns["source"], columns["target"], numbers)
-    num_nodes, old = len(numbers), model.dataset.edge_index
-    edge_index = canonical_edge_index(pairs, num_nodes, directed)
-    is_old = (edge_index < len(model.ids)).all(0)
-    between = edge_index[:, is_old]
-    known = torch.isin(between[0] * num_nodes + between[1], old[0] * num_nodes + old[1])
-    notes = []
-    if unknown := int((~known).sum()) // (1 if directed else 2):
-        notes.append(
-            f"{unknown} edges between nodes of the model's graph are not in it and "
-            "were left out (fit again to use them)"
-        )
-    return edge_index[:, ~is_old], notes
+    edge_index = canonical_edge_index(pairs, len(numbers), model.dataset.directed)
+    return edge_index[:, (edge_index >= len(model.ids)).any(0)]

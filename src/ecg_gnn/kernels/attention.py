@@ -6,17 +6,16 @@ gives the same numbers every time.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels import compiled, engine
 from ecg_gnn.kernels.adjacency import Adjacency
-from ecg_gnn.kernels.engine import apply_function, linear_map
+from ecg_gnn.kernels.engine import Grads, Kept, differentiable, linear_map
 from ecg_gnn.kernels.neighbour_sums import edge_dot, weighted_sum
 from ecg_gnn.system.checks import InputError
 
@@ -30,11 +29,12 @@ def additive_attention(
     ``[N, C, H]``, like the result: a head is every H-th channel.
     """
     heads, slope = values.size(-1), float(negative_slope)
-    _check(adjacency, values, values.shape, values=values)
-    _check(adjacency, values, (values.size(0), 2, heads), scores=scores)
+    nodes, kind = adjacency.num_nodes, values.dtype
+    _check("values", values, adjacency, (nodes, *values.shape[1:]), kind)
+    _check("scores", scores, adjacency, (nodes, 2, heads), kind)
     if (fast := _fast(adjacency, values)) is not None:
-        given = (adjacency, scores, values, slope)
-        return apply_function(fast.AdditiveAttention, *given)
+        passes = fast.additive_forward, fast.additive_backward
+        return _fused(*passes, (adjacency, slope), scores, values)
     sums = F.leaky_relu(edge_scores(adjacency, scores), slope)
     return _attend(adjacency, sums, values)
 
@@ -44,10 +44,11 @@ def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
 
     Packed are the query, read at targets, key and value, at sources: ``[N, 3, C, H]``.
     """
-    nodes, _, channels, heads = packed.shape
-    _check(adjacency, packed, (nodes, 3, channels, heads), packed=packed)
+    _, _, channels, heads = packed.shape
+    expected = (adjacency.num_nodes, 3, channels, heads)
+    _check("packed", packed, adjacency, expected, packed.dtype)
     if (fast := _fast(adjacency, packed[:, 0])) is not None:
-        return apply_function(fast.DotProductAttention, adjacency, packed)
+        return _fused(fast.dot_forward, fast.dot_backward, (adjacency,), packed)
     query, key, values = packed.unbind(1)
     scores = edge_dot(adjacency, query, key) / math.sqrt(channels)
     return _attend(adjacency, scores, values)
@@ -61,6 +62,25 @@ def _fast(adjacency: Adjacency, values: Tensor) -> Any:
     return compiled if plain and compiled.usable(values, heads) else None
 
 
+def _fused(
+    forward: Callable[..., tuple[Tensor, Tensor]],
+    backward: Callable[..., Grads],
+    given: tuple[Any, ...],
+    *inputs: Tensor,
+) -> Tensor:
+    """By kernels, of which the first also gives every row's log-sum-exp."""
+
+    def there(*inputs: Tensor) -> Kept:
+        inputs = tuple(each.contiguous() for each in inputs)
+        out, lse = forward(*given, *inputs)
+        return out, (*inputs, out, lse)
+
+    def back(grad: Tensor, *kept: Tensor) -> Grads:
+        return backward(*given, grad.contiguous(), *kept)
+
+    return differentiable(there, back, *inputs)
+
+
 def _attend(adjacency: Adjacency, scores: Tensor, values: Tensor) -> Tensor:
     """The values' sum by a softmax of scores ``[E, H]``, times what edges weigh."""
     if adjacency.edge_weight is not None:
@@ -71,55 +91,22 @@ def _attend(adjacency: Adjacency, scores: Tensor, values: Tensor) -> Tensor:
 
 
 def _check(
-    adjacency: Adjacency, like: Tensor, shape: Sequence[int], **tensors: Tensor
+    name: str,
+    tensor: Tensor,
+    adjacency: Adjacency,
+    shape: tuple[int, ...],
+    dtype: torch.dtype,
 ) -> None:
-    """One row per node, everything alike: compiled kernels take this on trust."""
-    for name, tensor in tensors.items():
-        if tensor.size(0) != adjacency.num_nodes or tensor.shape != tuple(shape):
-            raise InputError(
-                f"{name!r} must have a row for each of {adjacency.num_nodes} nodes and "
-                f"shape {list(shape)} (got {list(tensor.shape)})"
-            )
-        if (tensor.dtype, tensor.device) != (like.dtype, adjacency.device):
-            raise InputError(
-                f"{name!r} must be {like.dtype} on {adjacency.device} like the rest "
-                f"(got {tensor.dtype} on {tensor.device})"
-            )
+    """A row per node, alike and in one place: compiled kernels take it on trust."""
+    found = (list(tensor.shape), tensor.dtype, tensor.device)
+    allowed = (list(shape), dtype, adjacency.device)
+    if found != allowed:
+        said, got = (f"{s} of {kind} on {place}" for s, kind, place in (allowed, found))
+        raise InputError(f"{name!r} must be {said} (got {got})")
 
 
 def _segment_sum(offsets: Tensor, rows: Tensor) -> Tensor:
     return torch.segment_reduce(rows, "sum", offsets=offsets, axis=0)
-
-
-class _EdgeSoftmax(torch.autograd.Function):
-    """Softmax of ``[E, H]`` scores over the kept edges of each target."""
-
-    @staticmethod
-    def forward(ctx: Any, adjacency: Adjacency, scores: Tensor) -> Tensor:
-        # Softmax in float32 also under bf16: sums over thousands of neighbours.
-        dtype = torch.promote_types(scores.dtype, torch.float32)
-        scores = scores.to(dtype)
-        if adjacency.kept is not None:
-            scores = scores.masked_fill(~adjacency.kept[:, None], -torch.inf)
-        offsets, target = adjacency.by_target.offsets, adjacency.target
-        highest = torch.segment_reduce(scores, "max", offsets=offsets, axis=0)
-        highest = highest.masked_fill(highest.isinf(), 0)  # nothing kept: no weight
-        weight = (scores - highest[target]).exp_()
-        total = _segment_sum(offsets, weight)
-        tiny = torch.finfo(dtype).tiny
-        weight = weight / total.clamp_min(tiny)[target]
-        ctx.adjacency = adjacency
-        ctx.save_for_backward(weight)
-        return weight
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        (weight,) = ctx.saved_tensors
-        adjacency: Adjacency = ctx.adjacency
-        weighted = weight * grad
-        total = _segment_sum(adjacency.by_target.offsets, weighted)
-        return None, weighted - weight * total[adjacency.target]
 
 
 def edge_scores(adjacency: Adjacency, scores: Tensor) -> Tensor:
@@ -143,7 +130,25 @@ def edge_scores(adjacency: Adjacency, scores: Tensor) -> Tensor:
 
 def edge_softmax(adjacency: Adjacency, scores: Tensor) -> Tensor:
     """Scores ``[E, H]`` in target order to shares of each target's kept edges."""
-    return apply_function(_EdgeSoftmax, adjacency, scores)
+    offsets, target = adjacency.by_target.offsets, adjacency.target
+
+    def there(scores: Tensor) -> Kept:
+        # Softmax in float32 also under bf16: sums over thousands of neighbours.
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        if adjacency.kept is not None:
+            scores = scores.masked_fill(~adjacency.kept[:, None], -torch.inf)
+        highest = torch.segment_reduce(scores, "max", offsets=offsets, axis=0)
+        highest = highest.masked_fill(highest.isinf(), 0)  # nothing kept: no weight
+        weight = (scores - highest[target]).exp_()
+        total = _segment_sum(offsets, weight)
+        weight = weight / total.clamp_min(torch.finfo(weight.dtype).tiny)[target]
+        return weight, (weight,)
+
+    def back(grad: Tensor, weight: Tensor) -> Grads:
+        weighted = weight * grad
+        return (weighted - weight * _segment_sum(offsets, weighted)[target],)
+
+    return differentiable(there, back, scores)
 
 
 def gated_sum(adjacency: Adjacency, gate: Tensor, x: Tensor) -> Tensor:

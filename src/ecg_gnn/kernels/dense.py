@@ -7,15 +7,13 @@ plain torch computes the same one.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels import compiled, engine
-from ecg_gnn.kernels.engine import apply_function
+from ecg_gnn.kernels.engine import Grads, Kept, differentiable
 from ecg_gnn.kernels.hashing import Draw, fresh_seed, hashes
 
 
@@ -28,9 +26,16 @@ def linear_dropout(
     parts: Sequence[Tensor], linear: nn.Linear, rate: float, *, gelu: bool = False
 ) -> Tensor:
     """``dropout(joint_linear(parts))``, perhaps a GELU; a GPU adds the bias with it."""
-    if engine.gpu_usable(parts[0]) and (rate or gelu):
+    fits = linear.weight.size(0) <= engine.MAX_CHANNELS
+    if engine.gpu_usable(parts[0]) and fits and (rate or gelu):
         weighted = product(parts, linear.weight, None)
-        return bias_dropout(weighted, linear.bias, rate, gelu=gelu)
+        draw = Draw.of(rate, fresh_seed(weighted.device)) if rate else None
+        if rate and draw is None:
+            return torch.zeros_like(weighted)
+        made: Tensor = engine.gpu_kernels().bias_dropout(
+            weighted, linear.bias, draw, gelu
+        )
+        return made
     dropped = dropout(joint_linear(parts, linear), rate)
     return F.gelu(dropped) if gelu else dropped
 
@@ -45,42 +50,28 @@ def product(parts: Sequence[Tensor], weight: Tensor, bias: Tensor | None) -> Ten
         weight = weight.to(dtype)
         bias = None if bias is None else bias.to(dtype)
         parts = [part.to(dtype) for part in parts]
-    return apply_function(_Product, weight, bias, *parts)
+    fast = engine.gpu_usable(parts[0])  # threads of backward passes know no engine
+    width = parts[0].size(1)
 
-
-class _Product(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, weight: Tensor, bias: Tensor | None, *parts: Tensor
-    ) -> Tensor:
-        ctx.save_for_backward(weight, *parts)
-        # Backward passes run in threads of their own, which know of no engine.
-        ctx.fast = engine.gpu_usable(parts[0])
-        columns = weight.split(parts[0].size(1), dim=1)
+    def there(weight: Tensor, bias: Tensor | None, *parts: Tensor) -> Kept:
+        columns = weight.split(width, dim=1)
         out = F.linear(parts[0], columns[0], bias)
         for part, column in zip(parts[1:], columns[1:], strict=True):
             out.addmm_(part, column.t())
-        return out
+        return out, (weight, *parts)
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        weight, *parts = ctx.saved_tensors
-        part_width = parts[0].size(1)
-        columns = weight.split(part_width, dim=1)
-        grad_weight = torch.empty_like(weight)
-        for part, place in zip(parts, grad_weight.split(part_width, 1), strict=True):
+    needed = [part.requires_grad for part in parts]
+
+    def back(grad: Tensor, weight: Tensor, *parts: Tensor) -> Grads:
+        grad_weight, grad_bias = torch.empty_like(weight), None
+        for part, place in zip(parts, grad_weight.split(width, 1), strict=True):
             torch.mm(grad.t(), part, out=place)
-        grad_bias = None
-        if ctx.needs_input_grad[1]:
-            grad_bias = (
-                engine.gpu_kernels().column_sum(grad) if ctx.fast else grad.sum(0)
-            )
-        given = [
-            grad @ column if needed else None
-            for column, needed in zip(columns, ctx.needs_input_grad[2:], strict=True)
-        ]
-        return grad_weight, grad_bias, *given
+        if bias is not None:
+            grad_bias = engine.gpu_kernels().column_sum(grad) if fast else grad.sum(0)
+        pairs = zip(weight.split(width, dim=1), needed, strict=True)
+        return grad_weight, grad_bias, *(grad @ w if n else None for w, n in pairs)
+
+    return differentiable(there, back, weight, bias, *parts)
 
 
 def dropout(x: Tensor, rate: float) -> Tensor:
@@ -97,18 +88,6 @@ def dropout(x: Tensor, rate: float) -> Tensor:
         return compiled.dropout(x, draw)
     kept: Tensor = hashes(x.numel(), draw.seed).view(x.shape) >= draw.threshold
     return x * kept.to(x.dtype).mul_(draw.scale)
-
-
-def bias_dropout(x: Tensor, bias: Tensor, rate: float, *, gelu: bool) -> Tensor:
-    """``dropout(x + bias)`` and perhaps a GELU after it: one pass on a GPU."""
-    if not engine.gpu_usable(x):
-        dropped = dropout(x + bias.to(x.dtype), rate)
-        return F.gelu(dropped) if gelu else dropped
-    draw = Draw.of(rate, fresh_seed(x.device)) if rate else None
-    if draw is None and rate:
-        return torch.zeros_like(x)
-    out: Tensor = engine.gpu_kernels().bias_dropout(x, bias, draw, gelu)
-    return out
 
 
 def add_norm(

@@ -1,6 +1,6 @@
 """Which implementation computes: the fastest there is, or the plain reference."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, replace
@@ -16,10 +16,12 @@ from ecg_gnn.system.checks import check_choice
 
 Engine = Literal["fast", "reference"]
 TensorMap = Callable[[Tensor], Tensor]
+Grads = Sequence[Tensor | None]  # of every input
+Kept = tuple[Tensor, Sequence[Tensor | None]]  # a result, and what its gradients need
 _Item = TypeVar("_Item", bound=Any)
 _engine: ContextVar[str] = ContextVar("engine", default="fast")
 _GPU_TYPES = (torch.float32, torch.bfloat16, torch.float64)
-_MAX_CHANNELS = 4096
+MAX_CHANNELS = 4096
 _HAS_TRITON = find_spec("triton") is not None
 
 
@@ -49,7 +51,7 @@ def gpu_usable(x: Tensor, num_heads: int = 1) -> bool:
     return (
         gpu_usable_on(x.device)
         and x.dtype in _GPU_TYPES
-        and x.shape[1:].numel() <= _MAX_CHANNELS
+        and x.shape[1:].numel() <= MAX_CHANNELS
         and num_heads & (num_heads - 1) == 0
     )
 
@@ -70,24 +72,38 @@ class Movable:
         return replace(self, **there) if moved else self
 
 
-class _LinearMap(torch.autograd.Function):
+class _Differentiable(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, there: TensorMap, back: TensorMap) -> Tensor:
+    def forward(
+        ctx: Any, there: Callable[..., Kept], back: Callable[..., Grads], *inputs: Any
+    ) -> Tensor:
+        out, kept = there(*inputs)
         ctx.back = back
-        return there(x)
+        ctx.save_for_backward(*kept)
+        return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        return ctx.back(grad), None, None
+        return None, None, *ctx.back(grad, *ctx.saved_tensors)
+
+
+def differentiable(
+    there: Callable[..., Kept],
+    back: Callable[..., Grads],
+    *inputs: Tensor | None,
+) -> Tensor:
+    """A result with a backward pass of its own.
+
+    Args:
+        there: Of the inputs, gives the result and what is kept for the gradients.
+        back: Of the result's gradient and what was kept, gives that of every input.
+        inputs: What gradients may be asked for.
+    """
+    apply: Callable[..., Tensor] = _Differentiable.apply
+    return apply(there, back, *inputs)
 
 
 def linear_map(x: Tensor, there: TensorMap, back: TensorMap) -> Tensor:
     """``there(x)``, whose gradient goes ``back``: by the transposed map."""
-    return apply_function(_LinearMap, x, there, back)
-
-
-def apply_function(function: type[torch.autograd.Function], *arguments: Any) -> Tensor:
-    """The result of a function with a backward pass of its own."""
-    out: Tensor = function.apply(*arguments)
-    return out
+    return differentiable(lambda x: (there(x), ()), lambda grad: (back(grad),), x)

@@ -12,12 +12,11 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels import compiled, engine
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.edge_order import EdgeWeight, Order
-from ecg_gnn.kernels.engine import apply_function, linear_map
+from ecg_gnn.kernels.engine import Grads, Kept, differentiable, linear_map
 from ecg_gnn.system.checks import InputError
 
 # Values that one piece of edges may gather: on a CPU what a cache holds, on a GPU what
@@ -38,12 +37,32 @@ def bag_sum(order: Order, weight: Tensor | None, rows: Tensor) -> Tensor:
 
 def weighted_sum(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
     """Sum neighbours' rows ``[N, C, H]`` with weights ``[E, H]`` in target order."""
-    return apply_function(_WeightedSum, adjacency, weight, x)
+    weighs, reads = weight.requires_grad, x.requires_grad
+
+    def there(weight: Tensor, x: Tensor) -> Kept:
+        return _sum_to_targets(adjacency, weight, x), (weight, x if weighs else None)
+
+    def back(grad: Tensor, weight: Tensor, x: Tensor) -> Grads:
+        return (
+            _edge_dot(adjacency, grad, x) if weighs else None,
+            _sum_to_sources(adjacency, weight, grad) if reads else None,
+        )
+
+    return differentiable(there, back, weight, x)
 
 
 def edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
     """``[E, H]``: products of the target's row of ``a`` and the source's of ``b``."""
-    return apply_function(_EdgeDot, adjacency, a, b)
+
+    def there(a: Tensor, b: Tensor) -> Kept:
+        return _edge_dot(adjacency, a, b), (a, b)
+
+    def back(grad: Tensor, a: Tensor, b: Tensor) -> Grads:
+        grad = grad.to(a.dtype)
+        from_a = _sum_to_sources(adjacency, grad, a)
+        return _sum_to_targets(adjacency, grad, b), from_a
+
+    return differentiable(there, back, a, b)
 
 
 def _sum_to_targets(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
@@ -67,42 +86,6 @@ def _edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
     piece = max(1, _GATHER_BUDGET[a.device.type] // (a.size(1) * a.size(2)))
     ends = (adjacency.target.split(piece), adjacency.source.split(piece))
     return torch.cat([(a[u] * b[v]).sum(1) for u, v in zip(*ends, strict=True)])
-
-
-class _WeightedSum(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
-        ctx.adjacency = adjacency
-        ctx.save_for_backward(weight, x if weight.requires_grad else None)
-        return _sum_to_targets(adjacency, weight, x)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        weight, x = ctx.saved_tensors
-        grad_weight = grad_x = None
-        if ctx.needs_input_grad[1]:
-            grad_weight = _edge_dot(ctx.adjacency, grad, x)
-        if ctx.needs_input_grad[2]:
-            grad_x = _sum_to_sources(ctx.adjacency, weight, grad)
-        return None, grad_weight, grad_x
-
-
-class _EdgeDot(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
-        ctx.adjacency = adjacency
-        ctx.save_for_backward(a, b)
-        return _edge_dot(adjacency, a, b)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        a, b = ctx.saved_tensors
-        grad = grad.to(a.dtype)
-        grad_a = _sum_to_targets(ctx.adjacency, grad, b)
-        grad_b = _sum_to_sources(ctx.adjacency, grad, a)
-        return None, grad_a, grad_b
 
 
 def normalized_sum(adjacency: Adjacency, x: Tensor) -> Tensor:

@@ -21,6 +21,7 @@ FF is ``FeedForward``; a head is every eighth channel. ``self_loops`` says what 
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -225,7 +226,7 @@ class BenchmarkNet(LayeredNetwork):
         self.num_layers, self.first_evolved = spec.layers, spec.first_evolved
         module, hidden, dropout = MODULES[spec.model], spec.hidden, spec.dropout
         first = nn.Linear(spec.in_channels, hidden)
-        self.input = nn.Sequential(first, Dropout(dropout))
+        self.input: Any = nn.Sequential(first, Dropout(dropout))
         self.norms, self.blocks = nn.ModuleList(), nn.ModuleList()
         self.after = nn.ModuleList()
         self.one_hop = module.one_hop
@@ -270,8 +271,7 @@ class BenchmarkNet(LayeredNetwork):
         return add_norm(states, None, self.output_norm)[1]
 
     def enter(self, x: Tensor) -> Tensor:
-        linear, dropout = self.input.children()
-        assert isinstance(linear, nn.Linear)
-        assert isinstance(dropout, Dropout)
+        linear, dropout = self.input
+        states: Tensor = dropout.after(linear, x, gelu=True)
         # The stream keeps the norms' precision, whatever matrices are multiplied in.
-        return dropout.after(linear, x, gelu=True).to(self.output_norm.weight.dtype)
+        return states.to(self.output_norm.weight.dtype)

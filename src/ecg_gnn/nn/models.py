@@ -1,12 +1,16 @@
 """Networks by name."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from torch import Tensor
+
+from ecg_gnn.config import ModelConfig, known
 from ecg_gnn.config.classify_settings import selectable
+from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn.benchmark_net import MODULES, NUM_HEADS, BenchmarkNet, GraphModule
-from ecg_gnn.nn.network import GATES, Network, NetworkSpec, Options, Traits
+from ecg_gnn.nn.network import GATES, GraphInput, Network, NetworkSpec, Options, Traits
 from ecg_gnn.nn.specialised import SPECIALISED
 from ecg_gnn.nn.tuned_net import NORMS, TUNED_CONVS, TUNED_OPTIONS, TunedNet
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
@@ -19,6 +23,22 @@ def traits_of(backbone: str, model: str) -> type[Traits]:
     if backbone == "tuned":
         return TUNED_CONVS.get(model, TUNED_CONVS["gcn"])
     return MODULES.get(model, GraphModule)
+
+
+def graph_inputs(
+    model: ModelConfig,
+    num_nodes: int,
+    edge_index: Tensor,
+    evolved: Iterable[tuple[Tensor, Tensor | None]],
+) -> list[GraphInput]:
+    """The input graph as a model wants it, then evolved ones (and weights) as given."""
+    loops = traits_of(model.backbone, model.name).self_loops
+    given = Adjacency.from_edge_index(edge_index, num_nodes, add_self_loops=loops)
+    graphs = [GraphInput(given)]
+    for edges, weights in evolved:
+        made = Adjacency.from_edge_index(edges, num_nodes, edge_weight=weights)
+        graphs.append(GraphInput(made, known(model.drop_edge)))
+    return graphs
 
 
 def refuse_unless(
@@ -74,10 +94,8 @@ def _check(spec: NetworkSpec) -> None:
     check_choice("model", model, selectable(backbone))
     check_choice("norm", spec.norm, NORMS)
     check_choice("gate", spec.gate, GATES)
-    traits = traits_of(backbone, model)
-    refuse_unless(
-        traits.some_layers, model, "evolved_layers", spec.evolved_layers, "all"
-    )
+    traits, layers = traits_of(backbone, model), spec.evolved_layers
+    refuse_unless(traits.some_layers, model, "evolved_layers", layers, "all")
     refuse_unless(traits.gated, model, "gate", spec.gate, "none")
     check_in_range("layers", spec.layers, 1, None)
     check_in_range("hidden", spec.hidden, 1, None)

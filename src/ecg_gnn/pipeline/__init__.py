@@ -1,8 +1,6 @@
 """The three steps of the paper, written once: see ``pipeline.method``."""
 
 from ecg_gnn.pipeline.classification import Classification as Classification
-from ecg_gnn.pipeline.embed_ahead import embed_for_new_nodes as embed_for_new_nodes
-from ecg_gnn.pipeline.embed_ahead import embed_together as embed_together
 from ecg_gnn.pipeline.method import classify as classify
 from ecg_gnn.pipeline.method import embed as embed
 from ecg_gnn.pipeline.method import embed_as_input as embed_as_input
@@ -11,4 +9,5 @@ from ecg_gnn.pipeline.resolve import choose_variants as choose_variants
 from ecg_gnn.pipeline.resolve import evolves as evolves
 from ecg_gnn.pipeline.resolve import resolve as resolve
 from ecg_gnn.pipeline.workspace import Workspace as Workspace
+from ecg_gnn.pipeline.workspace import embed_for_new_nodes as embed_for_new_nodes
 from ecg_gnn.pipeline.workspace import make_embedder as make_embedder

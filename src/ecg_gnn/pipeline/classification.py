@@ -13,17 +13,17 @@ from ecg_gnn import nn
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.config.run_config import replaced
 from ecg_gnn.data import GraphDataset, Split
-from ecg_gnn.embed.trained import loop_settings
+from ecg_gnn.embed.mlp import loop_settings
 from ecg_gnn.evolve import EvolvedGraph
-from ecg_gnn.kernels import Adjacency
-from ecg_gnn.pipeline.workspace import Workspace
-from ecg_gnn.scale import Batching, BatchTraining, Step, step_advice
-from ecg_gnn.system.machine import explaining
+from ecg_gnn.pipeline.workspace import ALONE, Workspace
+from ecg_gnn.scale import Batching, BatchTraining
+from ecg_gnn.system.machine import available_bytes, does_not_fit, explaining
 from ecg_gnn.system.seeds import derive_seed, seeded
 from ecg_gnn.train import LabelInput, Task, Training
 
 BATCH_SIZE = 1024
 """Training nodes of a mini-batch where nobody says how many."""
+_USABLE = 0.7  # of the memory that is free: allocators lose some
 
 
 class Classification(NamedTuple):
@@ -40,10 +40,9 @@ def make_training(
     dataset: GraphDataset,
     job: Classification,
     config: RunConfig,
-    workspace: Workspace | None = None,
+    workspace: Workspace = ALONE,
 ) -> Training:
     """A training before its first step; arguments as in ``classify``."""
-    workspace = workspace or Workspace()
     split, device = job.split, torch.device(config.device)
     seed = derive_seed(config.seed, "classify", split.index)
     # Batches are drawn on the host; full-batch steps want the graphs where they are.
@@ -78,10 +77,8 @@ def make_training(
         fanouts=config.train.fanouts(len(task.graphs)),
         workers=workspace.loader_workers,
     )
-    file = dataset.features_file if job.vectors is None else None
-    data_id = dataset.sha256
     return BatchTraining(
-        network, task, how, batching, file=file, data_id=data_id, **options
+        network, task, how, batching, data_id=dataset.sha256, **options
     )
 
 
@@ -91,7 +88,21 @@ def full_step_advice(
     """What to say if a full-batch step does not fit; a batch says it itself."""
     if config.train.batch_size:
         return None
-    return step_advice(Step.of_graphs(graphs, known(config.model.layers)), network)
+    num_nodes = graphs[0].adjacency.num_nodes
+    lower = f"lower --hidden (now {config.model.hidden})"
+    if isinstance(network, nn.LayeredNetwork) and network.one_hop:
+        lower = "train by batches (--batch-size 1024 --fanout 10, or less)"
+    device = torch.device(config.device)
+    return does_not_fit(f"a step of {num_nodes} nodes", device, lower)
+
+
+def full_step_bytes(
+    num_nodes: int, num_edges: int, *, layers: int, width: int, features: int
+) -> int:
+    """Of a full-batch step on two graphs, give or take a factor of two."""
+    per_layer = 17 * width  # states that layers read and make, and their gradients
+    numbers = num_nodes * (features + 3 * width + layers * per_layer)
+    return 4 * numbers + 96 * num_edges  # both orders, weights, scores of heads
 
 
 def with_batches_if_large(config: RunConfig, dataset: GraphDataset) -> RunConfig:
@@ -103,13 +114,11 @@ def with_batches_if_large(config: RunConfig, dataset: GraphDataset) -> RunConfig
     has_batches = nn.traits_of(model.backbone, model.name).one_hop
     if config.train.batch_size or not has_batches:
         return config
-    step = Step(
-        nodes=[nodes] * (known(model.layers) + 1),
-        edges=dataset.edge_index.size(1) + nodes * known(config.evolve.k),
-        num_graphs=2,
-    )
+    edges = dataset.edge_index.size(1) + nodes * known(config.evolve.k)
+    size = {"width": known(model.hidden), "features": dataset.num_features}
+    needed = full_step_bytes(nodes, edges, layers=known(model.layers), **size)
     device = torch.device(config.device)
-    if step.fits(known(model.hidden), dataset.num_features, device):
+    if needed <= _USABLE * available_bytes(device):
         return config
     warnings.warn(
         f"full batches of {nodes:,} nodes are unlikely to fit into the memory of "
@@ -128,20 +137,10 @@ def prepare_graphs(
     device: str = "cpu",
 ) -> list[nn.GraphInput]:
     """The input graph as the model wants it, then the evolved ones as they are."""
-    loops = nn.traits_of(config.model.backbone, config.model.name).self_loops
-    given = Adjacency.from_edge_index(
-        data.edge_index.to(device), data.num_nodes, add_self_loops=loops
-    )
-    rate = known(config.model.drop_edge)
-    graphs = [nn.GraphInput(given)]
-    for graph in evolved:
-        edges, weights = EvolvedGraph.of(graph)[:2]
-        weights = None if weights is None else weights.to(device)
-        made = Adjacency.from_edge_index(
-            edges.to(device), data.num_nodes, edge_weight=weights
-        )
-        graphs.append(nn.GraphInput(made, rate))
-    return graphs
+    parts = (EvolvedGraph.of(graph)[:2] for graph in evolved)
+    placed = ((e.to(device), None if w is None else w.to(device)) for e, w in parts)
+    edges = data.edge_index.to(device)
+    return nn.graph_inputs(config.model, data.num_nodes, edges, placed)
 
 
 def network_of(
@@ -152,14 +151,11 @@ def network_of(
     Labels that are input are columns, too.
     """
     columns = wider + (dataset.num_classes if config.train.label_input else 0)
-    chosen = dict(vars(config.model))
-    del chosen["drop_edge"]  # which is the graphs'
     spec = nn.NetworkSpec(
-        model=chosen.pop("name"),
         in_channels=dataset.num_features + columns,
         num_classes=dataset.num_classes,
         num_graphs=num_graphs,
         num_nodes=dataset.num_nodes,
-        **chosen,
+        **config.model.network(),
     )
     return nn.build_network(spec)

@@ -39,11 +39,10 @@ from torch import Tensor
 
 from ecg_gnn.config import RunConfig, entry_of, is_control, known
 from ecg_gnn.data import GraphDataset, Split
-from ecg_gnn.embed import PrecomputedEmbedder, embed_nodes
-from ecg_gnn.embed.plain import ConcatEmbedder, concatenate
-from ecg_gnn.evolve import EvolvedGraph, similarity_weights
+from ecg_gnn.embed import embed_nodes
+from ecg_gnn.embed.plain import concatenate
+from ecg_gnn.evolve import EvolvedGraph, knn_search, similarity_weights
 from ecg_gnn.evolve.backends import EXACT_NODES
-from ecg_gnn.evolve.knn import knn_search_jointly
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.nn import Network
 from ecg_gnn.pipeline import cross_fit
@@ -53,6 +52,7 @@ from ecg_gnn.pipeline.classification import (
     make_training,
 )
 from ecg_gnn.pipeline.workspace import (
+    ALONE,
     Workspace,
     embedding_advice,
     is_cross_fitted,
@@ -60,7 +60,7 @@ from ecg_gnn.pipeline.workspace import (
     make_embedder,
     step_seed,
 )
-from ecg_gnn.system.machine import explaining, first_goes_first
+from ecg_gnn.system.machine import explaining
 from ecg_gnn.train import TrainResult, train_together
 
 # --- Step 1: embed --------------------------------------------------------------------
@@ -71,29 +71,25 @@ def embed(
     dataset: GraphDataset,
     split: Split,
     config: RunConfig,
-    workspace: Workspace | None = None,
+    workspace: Workspace = ALONE,
 ) -> Tensor:
     """One vector per node, ``[N, D]``, from one model, whose weights stay as they are.
 
     ``name`` is the embedding or control, ``split`` says whose labels may be seen, and
     ``config`` is resolved.
     """
-    workspace, data = workspace or Workspace(), dataset.data()
+    if parts := entry_of(name).parts:
+        rows = [embed(part, dataset, split, config, workspace) for part in parts]
+        return concatenate(rows)
+    data = dataset.data()
     if (source := entry_of(name).evolved_from) is not None:  # the paper's MLP→GNN
         graph = evolve(source, dataset, split, config, workspace)
         data.ecg_edge_index = graph.edge_index
     embedder = make_embedder(name, config, workspace)
-    parts = embedder.parts if isinstance(embedder, ConcatEmbedder) else (embedder,)
-    rows = []
-    # Of several processes the first embeds; the others find it in the cache.
-    with using_engine(config.engine), first_goes_first():
-        for part in parts:
-            seed = step_seed("embed", part, split, config)
-            with explaining(embedding_advice, part, data):
-                rows.append(
-                    embed_nodes(part, data, split, seed=seed, cache=workspace.cache)
-                )
-    return concatenate(rows) if isinstance(embedder, ConcatEmbedder) else rows[0]
+    seed = step_seed(name, split, config, workspace, "embed")
+    advice = embedding_advice, name, dataset, config
+    with using_engine(config.engine), explaining(*advice):
+        return embed_nodes(embedder, data, split, seed=seed, cache=workspace.cache)
 
 
 # --- Step 2: evolve -------------------------------------------------------------------
@@ -104,14 +100,12 @@ def evolve(
     dataset: GraphDataset,
     split: Split,
     config: RunConfig,
-    workspace: Workspace | None = None,
+    workspace: Workspace = ALONE,
 ) -> EvolvedGraph:
     """Steps 1 and 2: the graph of nearest neighbours, from the cache if it is there.
 
-    Where torch.distributed runs, all processes must call this: the first embeds and
-    searches, the others are given its graph. Arguments are those of ``embed``.
+    Arguments are those of ``embed``.
     """
-    workspace = workspace or Workspace()
 
     def make() -> EvolvedGraph:
         folds = config.embed.cross_fit  # none, as in the paper
@@ -129,23 +123,18 @@ def evolve_embedding(
     dataset: GraphDataset,
     split: Split,
     config: RunConfig,
-    workspace: Workspace | None = None,
+    workspace: Workspace = ALONE,
 ) -> EvolvedGraph:
     """Step 2 alone: connect every row of ``z`` with the k rows nearest to it."""
-    workspace = workspace or Workspace()
-    embedder = make_embedder(name, config, workspace)
-    # Rows that stay in their file are searched there.
-    file = embedder.file if isinstance(embedder, PrecomputedEmbedder) else None
-    has_neighbours = entry_of(name).has_neighbours
     long = dataset.num_nodes > EXACT_NODES
     tell = workspace.progress("kNN search") if long else None
-    graph = knn_search_jointly(
-        z if file is None else file.array(),
+    graph = knn_search(
+        z,
         known(config.evolve.k),
         metric=config.evolve.similarity,
-        self_loops=config.evolve.self_loops if has_neighbours else "only",
+        self_loops="only" if name == "identity" else config.evolve.self_loops,
         symmetric=config.evolve.symmetric,
-        seed=step_seed("ties", embedder, split, config, name),
+        seed=step_seed(name, split, config, workspace, "ties", name),
         knn=config.evolve.knn,
         device=config.device,
         progress=None if tell is None else (lambda n, total: tell(n, total, math.nan)),
@@ -154,8 +143,7 @@ def evolve_embedding(
     # A control has no similarity to weigh by: its rows are all equal, or labels.
     if config.evolve.weights == "uniform" or is_control(name):
         return EvolvedGraph(edges.cpu(), None, graph.recall)
-    device = torch.device("cpu" if file is not None else config.device)
-    weights = similarity_weights(z.to(device), edges.to(device))
+    weights = similarity_weights(z.to(config.device), edges.to(config.device))
     return EvolvedGraph(edges.cpu(), weights.cpu(), graph.recall)
 
 
@@ -164,14 +152,13 @@ def embed_as_input(
     dataset: GraphDataset,
     split: Split,
     config: RunConfig,
-    workspace: Workspace | None = None,
+    workspace: Workspace = ALONE,
 ) -> Tensor | None:
     """Vectors of these embeddings as further features, ``[N, D]``: step 2 left out.
 
     This is what an evolved graph is compared with, to tell what its edges add. Where
     the graph would be cross-fitted, so are they.
     """
-    workspace = workspace or Workspace()
     columns = []
     for name in names:
         if is_cross_fitted(name, config, workspace):
@@ -216,7 +203,7 @@ def classify(
     dataset: GraphDataset,
     jobs: Sequence[Classification],
     config: RunConfig,
-    workspace: Workspace | None = None,
+    workspace: Workspace = ALONE,
 ) -> list[tuple[Network, TrainResult]]:
     """Train on the input graph and any evolved graphs in parallel, layer by layer.
 
@@ -224,7 +211,6 @@ def classify(
     trained in turns, at the same time where a GPU has room. Each gives its network with
     the weights of the best validation step, and its scores.
     """
-    workspace = workspace or Workspace()
     with using_engine(config.engine):
         trainings = [make_training(dataset, job, config, workspace) for job in jobs]
         first = trainings[0]

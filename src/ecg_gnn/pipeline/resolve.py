@@ -5,6 +5,7 @@ used with, from the paper's table, from the preset's column of the declarations,
 from that of ``quick``.
 """
 
+from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -57,13 +58,11 @@ def resolve(config: RunConfig, dataset: GraphDataset) -> RunConfig:
     }
     if config.train.precision == "auto":
         settings["train.precision"] = default_precision(device)
-    columns = list(_columns(config, dataset))
+    columns = ChainMap(*_columns(config, dataset))
     missing = {name: one for name, one in declared().items() if settings[name] is None}
     # Settings that take another's value come last.
     for name, one in sorted(missing.items(), key=lambda item: item[1].like is not None):
-        value = next((column[name] for column in columns if name in column), None)
-        if value is None and one.like is not None:
-            value = settings[one.like]
+        value = columns.get(name, settings.get(one.like or ""))
         settings[name] = value(dataset.num_nodes) if callable(value) else value
     resolved = replaced(config, settings)
     _check_fit(resolved, dataset)
@@ -89,13 +88,11 @@ def choose_model(name: str | None, dataset: GraphDataset, split: Split) -> str:
     return "gcn" if agree else "sage"
 
 
-def _columns(config: RunConfig, dataset: GraphDataset) -> Iterator[Mapping[str, Any]]:
+def _columns(config: RunConfig, dataset: GraphDataset) -> Iterator[dict[str, Any]]:
     """Where values come from, by dotted name, the first that has one wins."""
     model = config.model.name
     if model in nn.SPECIALISED:
-        usual = nn.SPECIALISED[model].usual
-        sizes = {"model.layers": usual.layers, "model.hidden": usual.hidden}
-        yield {**sizes, "train.lr": usual.lr}
+        yield nn.SPECIALISED[model].usual
     if config.preset == "paper":
         weak = best_settings(dataset.name, "resnet")
         yield {"embed.layers": weak["layers"], "embed.hidden": weak["hidden"]}
@@ -181,19 +178,19 @@ def check_embeddings(
     config: RunConfig,
     embedders: Mapping[str, Embedder],
 ) -> list[str]:
-    """Build every embedder and look into every file.
+    """Look into every file and embedder that the caller brings along.
 
-    It gives what the config cannot know: the contents of files and of the caller's own
-    embedders, as texts for the run's id.
+    It gives what the config cannot know: their contents, as texts for the run's id.
     """
     workspace = Workspace(embedders=embedders)
     contents = []
     parts = (p for each in variants for p in (*each.graphs, *each.inputs))
     for part in dict.fromkeys(parts):
+        if not part.startswith((PRECOMPUTED, OWN_PREFIX)):
+            continue
         embedder = make_embedder(part, config, workspace)
         if isinstance(embedder, PrecomputedEmbedder):
             split = dataset.split(known(config.splits)[0])
             embed_nodes(embedder, dataset.data(), split, seed=0)
-        if part.startswith((PRECOMPUTED, OWN_PREFIX)):
-            contents.append(f"{part}={describe_embedder(embedder) or repr(embedder)}")
+        contents.append(f"{part}={describe_embedder(embedder) or repr(embedder)}")
     return contents

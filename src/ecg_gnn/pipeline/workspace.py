@@ -2,43 +2,36 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial
-from importlib import import_module
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
+from ecg_gnn import embed as embedders
 from ecg_gnn.config import (
     EMBEDDERS,
     EMBEDDINGS,
     OWN_PREFIX,
     PRECOMPUTED,
     RunConfig,
+    entry_of,
     is_control,
 )
 from ecg_gnn.config.identity import canonical, digest, variant_of
 from ecg_gnn.data import GraphDataset, Split
-from ecg_gnn.embed import (
-    BGRLEmbedder,
-    ConcatEmbedder,
-    Embedder,
-    EmbeddingCache,
-    MLPEmbedder,
-    PrecomputedEmbedder,
-    TrainedModelEmbedder,
-)
-from ecg_gnn.embed.cache import hide_labels
-from ecg_gnn.embed.plain import embed_by_parts
+from ecg_gnn.embed import Embedder, EmbeddingCache, PrecomputedEmbedder, hide_labels
+from ecg_gnn.embed.cache import EMBEDDING, KEPT, fit_or_load
+from ecg_gnn.embed.plain import concatenate, embed_by_parts
 from ecg_gnn.embed.protocol import StoredEmbedder
 from ecg_gnn.evolve import EvolvedGraph
-from ecg_gnn.scale.memory_advice import FLOAT, PER_EDGE, Step, narrower, shortage
+from ecg_gnn.kernels import using_engine
+from ecg_gnn.pipeline.cross_fit import leave_out, one_model
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.files import below, content_hash
-from ecg_gnn.system.machine import all_have
+from ecg_gnn.system.machine import does_not_fit, explaining
 from ecg_gnn.system.seeds import derive_seed
-from ecg_gnn.train import ROWS_AT_ONCE, Progress
+from ecg_gnn.train import Progress
 
 ProgressFor = Callable[[str], Progress | None]
 """Gives the progress callback for a named piece of work."""
@@ -63,40 +56,33 @@ class Workspace:
                     f"{OWN_PREFIX!r} (got {name!r})"
                 )
 
-    def once_it_moves(self, title: str) -> Progress:
-        """Shown from the first step on: embedders are also built to be described."""
-        shown = cache(lambda: self.progress(title))
 
-        def tell(done: int, total: int, score: float) -> None:
-            if (show := shown()) is not None:
-                show(done, total, score)
-
-        return tell
+ALONE = Workspace()
+"""Brings nothing along: no cache, and nothing is shown."""
 
 
 def make_embedder(name: str, config: RunConfig, workspace: Workspace) -> Embedder:
-    """Build a weak classifier or control from its name and a resolved config."""
+    """Build a weak classifier or control, of one part, by its name."""
     if name in workspace.embedders:
         return workspace.embedders[name]
     if name.startswith(OWN_PREFIX):
         check_choice("embedding", name, workspace.embedders)
     if name.startswith(PRECOMPUTED):
         return PrecomputedEmbedder.from_file(name.removeprefix(PRECOMPUTED))
-    if parts := EMBEDDERS[name].parts:
-        made = [make_embedder(part, config, workspace) for part in parts]
-        return ConcatEmbedder(tuple(made))
-    shown = {"mlp-gnn": "MLP→GNN"}.get(name, name.upper())
-    progress = workspace.once_it_moves(f"{shown} embedding")
+    progress = workspace.progress(f"{name} embedding")
     embedder: Embedder = embedder_class(name).from_config(config, progress)
     return embedder
 
 
+def uses_labels(name: str, workspace: Workspace) -> bool:
+    """Whether an embedding depends on the split."""
+    return workspace.embedders.get(name, entry_of(name)).uses_labels
+
+
 def is_cross_fitted(name: str, config: RunConfig, workspace: Workspace) -> bool:
     """Whether one model per fold embeds: what reads no labels needs none."""
-    if not config.embed.cross_fit:
-        return False
-    embedder = make_embedder(name, config, workspace)
-    return embedder.uses_labels and not embedder.leaks
+    known = workspace.embedders.get(name, entry_of(name))
+    return config.embed.cross_fit > 0 and known.uses_labels and not known.leaks
 
 
 def restore_embedder(
@@ -115,16 +101,65 @@ def restore_embedder(
 
 def embedder_class(name: str) -> Any:
     """The class of an embedder in the table."""
-    module, attribute = EMBEDDERS[name].place.split(":")
-    return getattr(import_module(f"ecg_gnn.embed.{module}"), attribute)
+    return getattr(embedders, EMBEDDERS[name].place)
 
 
 def step_seed(
-    step: str, embedder: Embedder, split: Split, config: RunConfig, *more: str
+    name: str, split: Split, config: RunConfig, workspace: Workspace, *step: str
 ) -> int:
     """The seed of one step; what reads no labels has one for all splits."""
-    own_split = (split.index,) if embedder.uses_labels else ()
-    return derive_seed(config.seed, step, *more, *own_split)
+    own_split = (split.index,) if uses_labels(name, workspace) else ()
+    return derive_seed(config.seed, *step, *own_split)
+
+
+class KeptEmbedding(NamedTuple):
+    """An embedding that new nodes can be given, too."""
+
+    z: Tensor  # the rows of all nodes, among which new ones find neighbours, [N, D]
+    embedder: StoredEmbedder  # embeds new nodes
+
+
+def embed_for_new_nodes(
+    name: str,
+    dataset: GraphDataset,
+    split: Split,
+    config: RunConfig,
+    workspace: Workspace,
+) -> KeptEmbedding:
+    """``embed``, with what embeds nodes that come later; arguments as there.
+
+    Cross-fitted, it is the first of the models: none was trained on a new node.
+    """
+    if is_cross_fitted(name, config, workspace):
+        split, config = leave_out(split, config)[1][0], one_model(config)
+    parts = entry_of(name).parts
+    rows, tensors = [], dict[str, Tensor]()
+    for part in parts or (name,):
+        embedder = make_embedder(part, config, workspace)
+        seed = step_seed(part, split, config, workspace, "embed")
+        advice, data = (embedding_advice, part, dataset, config), dataset.data()
+        with using_engine(config.engine), explaining(*advice):
+            fitted = fit_or_load(
+                embedder, data, split, seed, workspace.cache, keep=True
+            )
+        rows.append(fitted[EMBEDDING])
+        before = f"{part}." if parts else ""
+        kept = below(fitted, KEPT).items()
+        tensors |= {f"{before}{key}": tensor for key, tensor in kept}
+    restored = restore_embedder(name, tensors, config, dataset.num_features)
+    return KeptEmbedding(concatenate(rows) if parts else rows[0], restored)
+
+
+def embedding_advice(name: str, dataset: GraphDataset, config: RunConfig) -> str | None:
+    """What to lower where memory ran out while nodes were embedded, if anything."""
+    options = {"mlp": "--embed-hidden", "bgrl": "--embed-hidden", "mlp-gnn": "--hidden"}
+    if name not in options:
+        return None
+    width = (config.model if name == "mlp-gnn" else config.embed).hidden
+    what = f"the {name} embedding of {dataset.num_nodes} nodes"
+    lower = f"lower {options[name]} (now {width}), or bring embeddings along"
+    device = torch.device(config.device)
+    return does_not_fit(what, device, f"{lower} (--embedding precomputed:FILE)")
 
 
 def kept_graph(
@@ -149,7 +184,7 @@ def kept_graph(
     settings.pop("dataset")
     made_by = [deciding.numerics, config.device, config.train.precision, config.seed]
     seen = [dataset.x, dataset.edge_index]
-    if make_embedder(name, config, workspace).uses_labels:
+    if uses_labels(name, workspace):
         shown = hide_labels(dataset.data(), split)
         seen += [shown.y, split.train_mask, split.val_mask]
         made_by.append(split.index)
@@ -157,7 +192,7 @@ def kept_graph(
     graphs = EmbeddingCache(workspace.cache.folder / "graphs")
     weighted = config.evolve.weights != "uniform" and not is_control(name)
     stored = graphs.load(key, "edges") or {}
-    if all_have("edges" in stored and ("weights" in stored or not weighted)):
+    if "edges" in stored and ("weights" in stored or not weighted):
         weights = stored["weights"] if weighted else None
         recall = float(stored["recall"]) if "recall" in stored else None
         return EvolvedGraph(stored["edges"].long(), weights, recall)
@@ -169,47 +204,3 @@ def kept_graph(
         tensors["recall"] = torch.tensor([graph.recall], dtype=torch.float64)
     graphs.store(key, tensors)
     return graph
-
-
-_STATES_PER_LAYER = 5  # product, sum over neighbours, two of the norm, activation
-_Trained = MLPEmbedder | BGRLEmbedder | TrainedModelEmbedder
-
-
-def embedding_advice(embedder: Embedder, data: Data) -> str | None:
-    """What to lower where memory ran out while ``data`` was embedded, if anything."""
-    if not isinstance(embedder, _Trained):
-        return None
-    if isinstance(embedder, BGRLEmbedder):
-        name, option, width = "BGRL", "--embed-hidden", embedder.widths[0]
-    elif isinstance(embedder, MLPEmbedder):
-        name, option, width = "MLP", "--embed-hidden", embedder.hidden_channels
-    else:
-        name, option, width = "MLP→GNN", "--hidden", embedder.hidden_channels
-    what = f"the {name} embedding of {data.num_nodes} nodes"
-    needed, device = embedding_bytes(embedder, data), torch.device(embedder.device)
-    said, share = shortage(what, needed, device)
-    lower = narrower(option, width, share)
-    return f"{said}{lower}, or bring embeddings along (--embedding precomputed:FILE)"
-
-
-def embedding_bytes(embedder: _Trained, data: Data) -> int:
-    """Of the largest step of its training, give or take a factor of two."""
-    num_nodes, features = map(int, data.x.shape)
-    edges: int = data.edge_index.size(1) + num_nodes
-    if isinstance(embedder, BGRLEmbedder):
-        # Two views, each seen by two encoders, of which one learns; a predictor.
-        hidden, out = embedder.widths
-        online = _STATES_PER_LAYER * (hidden + out)
-        predictor = 2 * embedder.predictor_channels + 2 * out
-        columns = features + 2 * (features + online + out + predictor)
-        return FLOAT * num_nodes * columns + 2 * PER_EDGE * edges
-    width, layers = embedder.hidden_channels, embedder.num_layers + 1
-    if isinstance(embedder, MLPEmbedder):
-        rows = min(num_nodes, ROWS_AT_ONCE)
-        step = Step(nodes=[rows] * layers, edges=0, num_graphs=1)
-        return step.bytes_at(width, features) + FLOAT * num_nodes * width
-    num_graphs = 1
-    if "ecg_edge_index" in data:
-        edges, num_graphs = edges + data.ecg_edge_index.size(1), 2
-    step = Step(nodes=[num_nodes] * layers, edges=edges, num_graphs=num_graphs)
-    return step.bytes_at(width, features)

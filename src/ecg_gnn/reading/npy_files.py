@@ -1,4 +1,4 @@
-"""Arrays from .npy and .npz files, read into memory or left in their file.
+"""Arrays from .npy and .npz files.
 
 Nothing is extracted to disk and nothing pickled is loaded; members of an archive other
 than those asked for are left alone, whatever their names are.
@@ -6,11 +6,8 @@ than those asked for are left alone, whatever their names are.
 
 import io
 import math
-import mmap
-import sys
 import zipfile
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -23,9 +20,8 @@ from ecg_gnn.system.checks import InputError
 
 AnyArray = NDArray[Any]
 
-# The last record of an archive without a comment, as NumPy and torch write it.
+# The last record of an archive without a comment, as NumPy writes it.
 _END_BYTES, _IN_LARGE_RECORD = 22, 0xFFFF
-_IS_FOLDER = 0x10
 # Deflate cannot shrink data more than this; a file that claims to is an attack.
 _MAX_DEFLATE_RATIO = 1032
 _HEADERS: dict[tuple[int, int], Callable[[IO[bytes]], tuple[Any, bool, Any]]] = {
@@ -48,7 +44,7 @@ def read_archive(
     """
     check_file(path)
     with refusing(str(path), "a whole .npz file"), zipfile.ZipFile(path) as archive:
-        check_archive(path, archive)
+        _check_archive(path, archive)
         sizes = {member.filename: member.file_size for member in archive.infolist()}
         names = [name.removesuffix(".npy") for name in sizes]
         if check is not None:
@@ -69,7 +65,7 @@ def read_array_file(path: Path, *, most: int | None = None) -> AnyArray:
         return _read_array(str(path), lambda: path.open("rb"), size, most)
 
 
-def check_archive(path: Path, archive: zipfile.ZipFile) -> None:
+def _check_archive(path: Path, archive: zipfile.ZipFile) -> None:
     """Refuse an archive that claims to unpack to more than its bytes could hold."""
     claimed = sum(member.file_size for member in archive.infolist())
     possible = _MAX_DEFLATE_RATIO * path.stat().st_size
@@ -83,13 +79,11 @@ def check_archive(path: Path, archive: zipfile.ZipFile) -> None:
     if len(set(names)) != len(names):  # which of two is read differs between readers
         raise InputError(f"{path}: must have every member once (got some twice)")
     for member in archive.infolist():
-        name, kind = f"{path}: {member.filename!r}", member.compress_type
-        # A DOS attribute: torch would take it for a folder and return stale memory.
-        if member.external_attr & _IS_FOLDER:
-            raise InputError(f"{name} must be a file (got a folder)")
-        if kind not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            got = f"compression type {kind}"
-            raise InputError(f"{name} must be stored or deflated (got {got})")
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise InputError(
+                f"{path}: {member.filename!r} must be stored or deflated (got "
+                f"compression type {member.compress_type})"
+            )
 
 
 def _check_count(path: Path, count: int) -> None:
@@ -138,59 +132,3 @@ def _check_header(source: str, file: IO[bytes], size: int, most: int | None) -> 
             f"{source} must have the {claimed} bytes of its shape {list(shape)} (got "
             f"{actual})"
         )
-
-
-@dataclass(frozen=True)
-class MappedFile:
-    """Where in which file a float32 array lies, row after row."""
-
-    path: Path
-    offset: int  # where the array begins, in bytes
-    shape: tuple[int, ...]
-
-    @classmethod
-    def of(cls, source: str, array: np.memmap[Any, Any]) -> "MappedFile":
-        """Of an array that is mapped already, with rows that torch reads in place."""
-        if array.dtype != np.float32 or not array.flags.c_contiguous:
-            raise InputError(
-                f"{source} must be float32 in C order to stay in its file "
-                f"(got {array.dtype})"
-            )
-        # A view says where the whole array begins, not where it does itself.
-        if array.filename is None or not isinstance(array.base, mmap.mmap):
-            raise InputError(f"{source} must be a whole mapped array (got a view)")
-        return cls(Path(array.filename), array.offset, array.shape)
-
-    def array(self) -> NDArray[np.float32]:
-        """The array; writing to it changes memory, never the file."""
-        self.check()
-        with refusing(str(self.path), "a whole file of numbers"):
-            return np.memmap(
-                self.path, np.float32, "c", offset=self.offset, shape=self.shape
-            )
-
-    def check(self) -> None:
-        """Refuse a file that has become too short: reading it would end the process."""
-        needed = self.offset + math.prod(self.shape) * np.float32().itemsize
-        try:
-            size = self.path.stat().st_size
-        except OSError as error:
-            raise InputError(
-                f"{self.path}: cannot be read any more ({error.strerror})"
-            ) from None
-        if size < needed:
-            raise InputError(
-                f"{self.path}: must have {needed} bytes, as its header says (got "
-                f"{size}: the file was cut short)"
-            )
-
-
-def map_array_file(path: Path) -> np.memmap[Any, Any]:
-    """The one array of an .npy file, left where it is."""
-    check_file(path)
-    with refusing(str(path), "a whole .npy file"):
-        # NumPy would multiply in 64 bits, and map what a header merely claims.
-        with path.open("rb") as file:
-            _check_header(str(path), file, path.stat().st_size, sys.maxsize)
-        array: np.memmap[Any, Any] = np.lib.format.open_memmap(path, mode="c")
-    return array

@@ -1,4 +1,4 @@
-"""Graphs that do not fit: training by batches, in several processes if need be.
+"""Graphs that do not fit: training by batches.
 
 ``BatchTraining`` is a training like any other to the loop of ``ecg_gnn.train``. Its
 batches are neighbourhoods in all graphs at once, its scores are exact.
@@ -7,7 +7,5 @@ batches are neighbourhoods in all graphs at once, its scores are exact.
 from ecg_gnn.scale.batch_training import Batching as Batching
 from ecg_gnn.scale.batch_training import BatchTraining as BatchTraining
 from ecg_gnn.scale.layerwise_inference import LayerwiseInference as LayerwiseInference
-from ecg_gnn.scale.memory_advice import Step as Step
-from ecg_gnn.scale.memory_advice import step_advice as step_advice
 from ecg_gnn.scale.sampler import SAMPLER_NAME as SAMPLER_NAME
 from ecg_gnn.scale.sampler import GraphSampler as GraphSampler

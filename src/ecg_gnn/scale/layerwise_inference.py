@@ -6,10 +6,8 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.nn import GraphInput, LayeredNetwork
-from ecg_gnn.scale.batches import Neighbourhood, NodeInputs
-from ecg_gnn.scale.memory_advice import FLOAT, PER_EDGE, narrower, shortage, widths
+from ecg_gnn.scale.batches import NodeInputs
 from ecg_gnn.scale.sampler import GraphSampler
-from ecg_gnn.system import machine
 
 _BYTES = 2**28
 _EDGES = 50_000_000
@@ -22,7 +20,6 @@ class LayerwiseInference:
     is computed twice. A block reads all neighbours of its nodes in all graphs: at most
     ``limit`` rows, by default 256 MiB of states. Only two layers' states of all nodes
     are held, on the host. A graph that is small enough is one block, on the device.
-    Several processes compute a share of the blocks each and give the states to all.
     """
 
     def __init__(
@@ -33,12 +30,12 @@ class LayerwiseInference:
         wanted: Tensor,
         limit: int | None = None,
     ) -> None:
-        self._network, self._inputs, self._graphs = network, inputs, graphs
+        self._network, self._inputs = network, inputs
         adjacencies = [graph.adjacency for graph in graphs]
         every_edge, in_all = [-1] * len(graphs), int(network.first_evolved == 0)
         self._samplers = {  # for the last layer, which reads all graphs, and the others
-            True: GraphSampler(adjacencies, every_edge, 1),
-            False: GraphSampler(adjacencies, every_edge, 1, evolved_hops=in_all),
+            True: GraphSampler(graphs, every_edge, 1),
+            False: GraphSampler(graphs, every_edge, 1, evolved_hops=in_all),
         }
         every = torch.arange(adjacencies[0].num_nodes)
         rows = 1 + sum(each.by_target.offsets.diff() for each in adjacencies)
@@ -47,13 +44,12 @@ class LayerwiseInference:
         num_edges = int(rows.sum()) - every.numel()
         if limit is None and fits_at_once(every.numel(), num_edges, width):
             limit = int(rows.sum())
-        limit, parts = limit or rows_at_once(width), machine.world().size
-        self._rows_per_block = min(limit, int(rows.sum()))
+        limit = limit or rows_at_once(width)
         self._blocks = {
-            False: cut_into_blocks(every, rows, limit=limit, at_least=parts),
-            True: cut_into_blocks(wanted, rows, limit=limit, at_least=parts),
+            False: cut_into_blocks(every, rows, limit),
+            True: cut_into_blocks(wanted, rows, limit),
         }
-        self._kept: dict[bool, tuple[Neighbourhood, list[GraphInput]]] = {}
+        self._kept: dict[bool, tuple[Tensor, list[GraphInput]]] = {}
 
     @torch.no_grad()
     def logits(self) -> Tensor:
@@ -63,18 +59,6 @@ class LayerwiseInference:
             states = self._pass(layer, states)
         assert states is not None
         return states.to(self._device)
-
-    def advice(self) -> str:
-        """What to say where memory runs out here."""
-        width, features = widths(self._network)
-        num_nodes = self._samplers[True].num_nodes
-        # A block's inputs, messages and states; of all nodes, two layers' states.
-        block = min(num_nodes, self._rows_per_block) * (features + 4 * width)
-        edges = PER_EDGE * self._rows_per_block
-        needed = FLOAT * (block + 2 * num_nodes * width) + edges
-        what = f"evaluating {num_nodes} nodes layer by layer"
-        said, share = shortage(what, needed, self._device)
-        return said + narrower("--hidden", width, share)
 
     @property
     def _device(self) -> torch.device:
@@ -87,54 +71,42 @@ class LayerwiseInference:
     def _pass(self, layer: int, states: Tensor | None) -> Tensor:
         """One layer's states of all nodes; of the last layer, the wanted logits."""
         is_last = layer == self._network.num_layers - 1
-        todo, (rank, size) = self._blocks[is_last], machine.world()
-        whole: Tensor | None = None
-        begin = 0
-        for first in range(0, len(todo), size):
-            group = todo[first : first + size]
-            # Who has no block left computes the last one again: all must take part.
-            dealt = [group[min(place, len(group) - 1)] for place in range(size)]
-            own = self._compute(layer, dealt[rank], states, is_last)
-            gathered = machine.gather_rows(own, [part.numel() for part in dealt])
+        blocks, begin, whole = self._blocks[is_last], 0, torch.empty(0)
+        for block in blocks:
+            rows = self._compute(layer, block, states, is_last)
             if self._at_once:
-                return gathered[0]
-            for rows in gathered[: len(group)]:
-                if whole is None:  # joined at the end, states would be there twice
-                    total = sum(block.numel() for block in todo)
-                    whole = torch.empty(total, rows.size(1), dtype=rows.dtype)
-                whole[begin : begin + rows.size(0)] = rows
-                begin += rows.size(0)
-        assert whole is not None
+                return rows
+            if not begin:  # joined at the end, states would be there twice
+                total = sum(map(len, blocks))
+                whole = torch.empty(total, rows.size(1), dtype=rows.dtype)
+            whole[begin : begin + len(block)] = rows
+            begin += len(block)
         return whole
 
     def _compute(
         self, layer: int, block: Tensor, states: Tensor | None, is_last: bool
     ) -> Tensor:
         network = self._network
-        near, graphs = self._kept.get(is_last, (None, []))
-        if near is None:  # the nodes that the block reads, and its parts of the graphs
-            near = Neighbourhood.around(block, self._samplers[is_last], self._graphs)
-            near = near.to(self._device)
-            graphs = near.graphs()
+        nodes, graphs = self._kept.get(is_last, (None, []))
+        if nodes is None:  # those that the block reads, and its parts of the graphs
+            sampler = self._samplers[is_last]
+            near = sampler.around(block)
+            nodes, graphs = near.nodes, sampler.inputs_from(near, self._device)
             if self._at_once:
-                self._kept[is_last] = near, graphs
+                self._kept[is_last] = nodes, graphs
         if states is None:
-            x = self._inputs.for_evaluation(near.nodes).to(self._device)
+            x = self._inputs.for_evaluation(nodes).to(self._device)
             states_near = network.enter(x)
         else:
-            states_near = states[near.nodes.to(states.device)].to(self._device)
+            states_near = states[nodes.to(states.device)].to(self._device)
         rows = network.layer(layer, states_near, graphs)
         return network.classify(network.leave(rows)) if is_last else rows
 
 
-def cut_into_blocks(
-    nodes: Tensor, rows: Tensor, *, limit: int, at_least: int = 1
-) -> list[Tensor]:
-    """Consecutive nodes that read about ``limit`` rows, in ``at_least`` blocks."""
+def cut_into_blocks(nodes: Tensor, rows: Tensor, limit: int) -> list[Tensor]:
+    """Consecutive nodes that read about ``limit`` rows."""
     cost = rows[nodes]
-    total = cost.cumsum(0)
-    share = -(-int(total[-1]) // at_least)
-    number = (total - cost) // max(1, min(limit, share))
+    number = (cost.cumsum(0) - cost) // max(1, min(limit, int(cost.sum())))
     sizes = torch.unique_consecutive(number, return_counts=True)[1]
     return list(nodes.split(sizes.tolist()))
 

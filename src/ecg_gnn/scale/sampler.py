@@ -1,49 +1,52 @@
 """Neighbours in several graphs over the same nodes, sampled together.
 
 Random numbers are hashes of (key, node, number of the draw). So a node draws the same
-neighbours in every batch, worker and process with the same key: a batch that is shared
-out over processes draws the same neighbours as the whole batch.
+neighbours in every batch and every worker process with the same key.
 """
 
-import copy
 from collections.abc import Sequence
-from typing import Any
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch_geometric.sampler import BaseSampler, HeteroSamplerOutput, NodeSamplerInput
+from torch import Tensor
 
-from ecg_gnn.kernels import Adjacency
+from ecg_gnn.kernels import SampledAdjacency
 from ecg_gnn.kernels.hashing import GOLDEN, mix, shift_right
+from ecg_gnn.nn import GraphInput
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import derive_seed
 
-NODE = "node"  # the one type of nodes
 SAMPLER_NAME = "own"  # what records call it; some were made with pyg-lib's
 
 Ints = NDArray[np.int64]
 
 
-def edge_type(graph: int) -> tuple[str, str, str]:
-    """What PyG calls the edges of one of the graphs."""
-    return NODE, f"graph{graph}", NODE
+class Neighbourhood(NamedTuple):
+    """Nodes around seeds and edges between them, both in the order of hops."""
+
+    nodes: Tensor  # in the numbers of the whole graph, seeds first, [n]
+    nodes_per_hop: list[int]  # how many are seeds, and how many each hop added
+    edges: list[Tensor]
+    """Of every graph: where sources and targets stand in ``nodes``, and which of the
+    graph's edges, in target order, these are. ``[3, e]``"""
+    edges_per_hop: list[list[int]]  # of every graph
 
 
-class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable types here
-    """Samples hop by hop in every graph at once, for PyG's ``NodeLoader``.
+class GraphSampler:
+    """Samples hop by hop in every graph at once.
 
     In every hop each node of the frontier draws incoming edges of every graph without
     replacement, as many as its fan-out (-1: all); nodes met for the first time are the
-    next frontier. After ``evolved_hops`` only the first graph is drawn from. To PyG the
-    graphs are edge types between nodes of one type, ``("node", "graph0", "node")`` and
-    so on. Seed and step (see ``at``) decide all draws; without a step every call draws
-    anew, from torch's generator.
+    next frontier. After ``evolved_hops`` only the first graph is drawn from. Seed and
+    step decide all draws.
     """
 
     def __init__(
         self,
-        graphs: Sequence[Adjacency],
+        graphs: Sequence[GraphInput],
         fanouts: Sequence[int],
         num_hops: int,
         *,
@@ -55,78 +58,77 @@ class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable type
                 f"'fanout' must be -1 (all neighbours) or at least 1 for each of "
                 f"{len(graphs)} graphs (got {list(fanouts)})"
             )
+        self.graphs, self.fanouts, self.seed = graphs, tuple(fanouts), seed
+        self.num_hops = num_hops
         self.evolved_hops = num_hops if evolved_hops is None else evolved_hops
-        self.num_nodes, self.num_hops = graphs[0].num_nodes, num_hops
-        self.fanouts, self.seed = tuple(fanouts), seed
-        self._step: int | None = None
-        self._offsets = [graph.by_target.offsets.numpy() for graph in graphs]
-        self._sources = [graph.source.numpy() for graph in graphs]
-        self._numbers: NDArray[np.int32] | None = None
+        self._numbers = np.full(graphs[0].adjacency.num_nodes, -1, dtype=np.int32)
 
-    def at(self, step: int) -> "GraphSampler":
-        """The same sampler, whose draws are those of one step."""
-        other = copy.copy(self)
-        other._step = step
-        return other
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_numbers": None}  # each process makes its own
-
-    def sample_from_nodes(
-        self, index: NodeSamplerInput, **_: Any
-    ) -> HeteroSamplerOutput:
+    def around(self, seeds: Tensor, step: int = 0) -> Neighbourhood:
         """Sample around seeds, which are all different."""
-        if self._numbers is None:
-            self._numbers = np.full(self.num_nodes, -1, dtype=np.int32)
-        numbers, seeds, begin = self._numbers, index.node.numpy(), 0
-        numbers[seeds] = np.arange(len(seeds))
-        hops, found = [seeds], [list[tuple[Ints, ...]]() for _ in self.fanouts]
+        numbers, begin, hops = self._numbers, 0, [seeds.numpy()]
+        found: list[list[Ints]] = [[] for _ in self.graphs]
+        numbers[hops[0]] = np.arange(len(seeds))
         try:
             for hop in range(self.num_hops):
                 frontier = hops[-1]
-                drawn = self._draw(frontier, hop)
-                pairs = zip(self._sources, drawn, strict=True)
-                ends = [source[edge] for source, (_, edge) in pairs]
+                drawn = self._draw(frontier, hop, step)
+                pairs = zip(self.graphs, drawn, strict=True)
+                ends = [g.adjacency.source.numpy()[edge] for g, (_, edge) in pairs]
                 met = begin + len(frontier)
                 hops.append(_number_new_nodes(np.concatenate(ends), numbers, met))
                 for parts, nodes, (place, edge) in zip(found, ends, drawn, strict=True):
-                    row = numbers[nodes].astype(np.int64)
-                    parts.append((row, begin + place, edge))
+                    parts.append(np.stack([numbers[nodes], begin + place, edge]))
                 begin = met
         finally:
             for nodes in hops:
                 numbers[nodes] = -1
-        row, col, picked, num_edges = (dict[Any, Any]() for _ in range(4))
-        for graph, parts in enumerate(found):
-            whole = [np.concatenate(part) for part in zip(*parts, strict=True)]
-            name = edge_type(graph)
-            row[name], col[name], picked[name] = map(torch.from_numpy, whole)
-            num_edges[name] = [len(ends) for ends, *_ in parts]
-        return HeteroSamplerOutput(
-            node={NODE: torch.from_numpy(np.concatenate(hops))},
-            row=row,
-            col=col,
-            edge=picked,
-            num_sampled_nodes={NODE: [len(nodes) for nodes in hops]},
-            num_sampled_edges=num_edges,
-            metadata=(index.input_id, index.time),
+        return Neighbourhood(
+            torch.from_numpy(np.concatenate(hops)),
+            list(map(len, hops)),
+            [torch.from_numpy(np.concatenate(parts, axis=1)) for parts in found],
+            [[part.shape[1] for part in parts] for parts in found],
         )
 
-    def sample_from_edges(self, *_: Any, **__: Any) -> HeteroSamplerOutput:
-        raise NotImplementedError("GraphSampler samples around nodes only")
+    def _draw(self, nodes: Ints, hop: int, step: int) -> list[tuple[Ints, Ints]]:
+        evolved, drawn = nodes if hop < self.evolved_hops else nodes[:0], []
+        for index, (graph, fanout) in enumerate(
+            zip(self.graphs, self.fanouts, strict=True)
+        ):
+            # A key per graph: what one graph draws says nothing about another.
+            key = derive_seed(self.seed, "neighbours", step, index)
+            offsets = graph.adjacency.by_target.offsets.numpy()
+            drawn.append(draw_edges(offsets, evolved if index else nodes, fanout, key))
+        return drawn
 
-    def _draw(self, nodes: Ints, hop: int) -> list[tuple[Ints, Ints]]:
-        num_graphs, step = len(self.fanouts), self._step
-        # A key per graph: what one graph draws says nothing about another.
-        if step is None:
-            keys = torch.randint(2**62, (num_graphs,)).tolist()
-        else:
-            about = self.seed, "neighbours", step
-            keys = [derive_seed(*about, graph) for graph in range(num_graphs)]
-        evolved = nodes if hop < self.evolved_hops else nodes[:0]
-        drawing = [nodes] + [evolved] * (num_graphs - 1)
-        given = zip(self._offsets, drawing, self.fanouts, keys, strict=True)
-        return [draw_edges(*each) for each in given]
+    def inputs_from(
+        self, near: Neighbourhood, device: torch.device
+    ) -> list[GraphInput]:
+        """What a network reads: in each layer, what the next ones still need.
+
+        A network of as many layers as there are hops needs all nodes in its first
+        layer, but states only of those one hop nearer, and so on to the seeds.
+        """
+        up_to, inputs = list(accumulate(near.nodes_per_hop)), []
+        given = zip(self.graphs, near.edges, near.edges_per_hop, strict=True)
+        for graph, edges, edges_per_hop in given:
+            whole, layers = graph.adjacency, list[SampledAdjacency]()
+            in_degree = whole.in_degree[near.nodes].to(device)
+            out_degree = whole.out_degree[near.nodes].to(device)
+            weight: Any = whole.edge_weight
+            weight = None if weight is None else weight[edges[2]].to(device)
+            ends = edges[:2].to(device)
+            for hop, count in enumerate(accumulate(edges_per_hop)):
+                part = SampledAdjacency.from_edge_index(
+                    ends[:, :count],
+                    up_to[hop + 1],
+                    edge_weight=None if weight is None else weight[:count],
+                    num_targets=up_to[hop],
+                    whole_in=in_degree[: up_to[hop + 1]],
+                    whole_out=out_degree[: up_to[hop + 1]],
+                )
+                layers.insert(0, part)
+            inputs.append(GraphInput(layers[0], graph.drop_edge, tuple(layers)))
+        return inputs
 
 
 def _number_new_nodes(nodes: Ints, numbers: NDArray[np.int32], begin: int) -> Ints:

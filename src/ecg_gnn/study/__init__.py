@@ -4,17 +4,15 @@ The nouns, in the order in which a study uses them:
 
 - A *variant* is what is trained: the baseline, ECG with some embedding, or a control.
 - A *recipe* lists datasets, models, variants and a grid of settings to try.
-- A *cell* is one dataset, model and variant of a recipe.
-- A *configuration* is a cell with all settings fixed: one point of its grid.
+- A *plan* is one dataset, model and variant of a recipe, with its grid or one point.
+- A *configuration* is a plan with all settings filled in.
 - A *unit* is one training: a configuration on one split from one seed.
 - A *group* is units of one configuration and seed; they train together.
-- A *trial* is one point of a search: the units of one configuration.
-- An *outcome* is how a unit ended: a *result* (its numbers) or a failure.
 - A *record* is what is kept of a finished unit: which one it was, and its result.
 
 The modules, in the same order: recipe, grid, groups, units, one_run (some variants,
-without a store) and comparison (what came of it), search (what to try next), executors
-(where to do it), store, execute (all of this together), and selection.
+without a store) and comparison (what came of it), search (which points to try),
+executors (where to train), store, execute (all of this together), and selection.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,9 @@
 """Running a study: what is missing is claimed, trained and stored, group by group."""
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -10,26 +11,29 @@ from typing import Any
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.study.executors import Executor, Outcome
 from ecg_gnn.study.grid import Only, check_size, recipe_cells
-from ecg_gnn.study.groups import Counts, Group, bind_all, describe, load_graphs
+from ecg_gnn.study.groups import Group, bind_all, describe, load_graphs
 from ecg_gnn.study.recipe import Recipe, load_recipe
-from ecg_gnn.study.search import CellSearch, CellSummary, SearchWork
-from ecg_gnn.study.search_space import Search, Trial, search_spaces
-from ecg_gnn.study.store import DatasetInfo, Failed, StoreWriter
+from ecg_gnn.study.search import CellSummary, Search, check_grids, search_cell
+from ecg_gnn.study.store import Failed, StoredUnit, StoreWriter
+from ecg_gnn.study.table import full_name
 from ecg_gnn.study.units import OnProgress, UnitRunner
+from ecg_gnn.system.checks import duration
 from ecg_gnn.system.machine import holding
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How one unit ended, and how far the study is."""
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """How many units of a recipe are in which state."""
 
-    group: Group
-    split: int
-    outcome: Outcome
-    ran: int  # units that this process has ended so far
-    left: int  # units that it may still have to do
     total: int
-    trial: Trial | None = None
+    done: int
+    failed: int
+    running: int  # in other processes
+
+    def __str__(self) -> str:
+        text = f"{self.total} units: {self.done} done"
+        text += f", {self.failed} failed" if self.failed else ""
+        return text + (f", {self.running} running elsewhere" if self.running else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,16 +45,6 @@ class StudyReport:
     ran: int
     skipped: dict[str, str]
     searched: list[CellSummary]  # none for a grid
-
-
-@dataclass(frozen=True, kw_only=True)
-class Listeners:
-    """Callbacks for a study's progress; each is optional."""
-
-    progress: OnProgress | None = None
-    ended: Callable[[Ended], None] = lambda _ended: None
-    skipped: Callable[[str, str], None] = lambda _name, _reason: None
-    counted: Callable[[Counts], None] = lambda _counts: None  # before anything runs
 
 
 @holding("fit")
@@ -67,7 +61,8 @@ def run_study(
     cache: EmbeddingCache | None = None,
     retry_failed: bool = False,
     command: str | None = None,
-    listeners: Listeners | None = None,
+    say: Callable[[str], None] = lambda _text: None,
+    on_progress: OnProgress | None = None,
 ) -> StudyReport:
     """Run the parts of a recipe that are not in the store yet.
 
@@ -87,10 +82,10 @@ def run_study(
         cache: Where embeddings and graphs are kept; by default only during this call.
         retry_failed: Whether to repeat what failed.
         command: What the user typed, for the records.
-        listeners: Callbacks.
+        say: Called with a line on every unit that has ended, and on the whole.
+        on_progress: As for :func:`ecg_gnn.study.run`.
     """
-    listeners, only = listeners or Listeners(), only or Only()
-    recipe = load_recipe(recipe)
+    recipe, only = load_recipe(recipe), only or Only()
     cells = recipe_cells(recipe, only)
     check_size(cells, search=search is not None)
     plans = [] if search else [plan for cell in cells for plan in cell.plans()]
@@ -98,116 +93,153 @@ def run_study(
         device = where.pick_device(device)
         names, fetch = [cell.dataset for cell in cells], only.datasets is not None
         loaded, skipped = load_graphs(names, data_root, fetch=fetch)
-        for skipping in skipped.items():
-            listeners.skipped(*skipping)
+        for name, why in skipped.items():
+            hint = f"--datasets {name} would fetch it or say how to"
+            say(f"skipping {name}: {why} ({hint})")
         # Invalid settings are refused here, before there is a store.
         groups = bind_all(plans, loaded, device)
-        spaces = search_spaces(cells, loaded, device) if search else []
-        # A search has other units than the grid of its recipe.
-        name = recipe.name + (f"+{search.sampler}" if search else "")
+        cells = [cell for cell in cells if cell.dataset in loaded]
+        if search:
+            check_grids(cells, loaded, device)
         with StoreWriter.open(store) as writer:
-            work: GridWork | SearchWork
+            writer.register("", map(describe, loaded.values()), [])
+            trainer = Trainer(
+                writer=writer,
+                # A search has other units than the grid of its recipe.
+                recipe=recipe.name + (f"+{search.sampler}" if search else ""),
+                executor=where,
+                made_with=where.made_with(device) | {"command": command},
+                cache=cache or EmbeddingCache(Path(temporary)),
+                retry_failed=retry_failed,
+                say=say,
+                on_progress=on_progress,
+            )
+            searched = []
             if search:
-                work = SearchWork(writer, spaces, search, name, retry_failed)
+                searched = [
+                    search_cell(trainer, cell, loaded, device, search) for cell in cells
+                ]
             else:
-                infos = [describe(dataset) for dataset in loaded.values()]
-                work = GridWork(writer, name, infos, groups, retry_failed)
-            listeners.counted(work.counts())
-            made_with = where.made_with(device) | {"command": command}
-            cache = cache or EmbeddingCache(Path(temporary))
-            ran = _drive(writer, work, where, made_with, cache, listeners)
+                trainer.register(groups)
+                say(str(trainer.counts()))
+                trainer.train(groups)
             return StudyReport(
-                recipe=name,
-                counts=work.counts(),
-                ran=ran,
+                recipe=trainer.recipe,
+                counts=trainer.counts(),
+                ran=trainer.ran,
                 skipped=skipped,
-                searched=[cell.summary() for cell in work.cells],
+                searched=searched,
             )
 
 
-class GridWork:
-    """All units of all groups, in order, except those of other processes."""
+@dataclass(kw_only=True)
+class Trainer:
+    """Trains groups of units, stores what comes of them, and counts."""
 
-    def __init__(
-        self,
-        writer: StoreWriter,
-        recipe: str,
-        datasets: Sequence[DatasetInfo],
-        groups: Sequence[Group],
-        retry_failed: bool,
-    ) -> None:
-        self._writer, self._retry = writer, retry_failed
-        self.cells: list[CellSearch] = []  # a grid has no searches
-        self._rest = iter(groups)
-        units = [unit for group in groups for unit in group.stored_units()]
-        writer.register(recipe, datasets, units)
-        self._units = [unit.id for unit in units]
-        wanted = {"missing", "failed"} if retry_failed else {"missing"}
-        self._left = {unit for unit in self._units if writer.state(unit) in wanted}
+    writer: StoreWriter
+    recipe: str
+    executor: Executor
+    made_with: dict[str, Any]  # what all records say
+    cache: EmbeddingCache
+    retry_failed: bool
+    say: Callable[[str], None]
+    on_progress: OnProgress | None
+    started: float = field(default_factory=time.monotonic)
+    ran: int = 0
+    _units: list[str] = field(default_factory=list)
+    _left: set[str] = field(default_factory=set)  # that this process may have to do
+
+    @property
+    def _checkpoints(self) -> str:
+        return f"{self.writer.path}.checkpoints"
+
+    def register(self, groups: Sequence[Group]) -> None:
+        """Make units known, and count them."""
+        units = [
+            StoredUnit(
+                id=unit,
+                configuration=group.configuration,
+                split=split,
+                seed=group.config.seed,
+            )
+            for group in groups
+            for split, unit in group.units.items()
+        ]
+        self.writer.register(self.recipe, [], units)
+        self._units += [unit.id for unit in units]
+        free = {"missing", "failed"} if self.retry_failed else {"missing"}
+        self._left |= {unit.id for unit in units if self.writer.state(unit.id) in free}
 
     def counts(self) -> Counts:
-        """How far all units of the grid are."""
-        states = list(map(self._writer.state, self._units))
+        """How far all units are."""
+        states = list(map(self.writer.state, self._units))
         counted = {key: states.count(key) for key in ("done", "failed", "running")}
         return Counts(total=len(states), **counted)
 
-    def left(self) -> tuple[int, int]:
-        """Units that this process may still have to do, and how many there are."""
-        return len(self._left), len(self._units)
+    def train(self, groups: Sequence[Group], **made_with: Any) -> None:
+        """Run what is missing of groups; returns when all that it could do has ended.
 
-    def next(self) -> Group | None:
-        """The claimed units of the next group that has any."""
-        for group in self._rest:
+        ``made_with`` is what their records say besides versions and machine.
+        """
+        made_with = self.made_with | made_with
+        try:
+            for group, split, outcome in self.executor.run(
+                self._claimed(groups, made_with)
+            ):
+                self._store(group, split, outcome, made_with)
+        finally:
+            self.writer.release()
+            with suppress(OSError):  # it is not there, or other processes still use it
+                Path(self._checkpoints).rmdir()
+
+    def _claimed(
+        self, groups: Sequence[Group], made_with: dict[str, Any]
+    ) -> Iterator[tuple[Group, UnitRunner]]:
+        for group in groups:
             wanted = [unit for unit in group.units.values() if unit in self._left]
-            claimed = self._writer.claim(wanted, retry_failed=self._retry)
-            self._left.difference_update(set(wanted) - set(claimed))
+            claimed = self.writer.claim(wanted, retry_failed=self.retry_failed)
+            self._left -= set(wanted) - set(claimed)
             if claimed:
-                return group.only(claimed)
-        return None
+                yield group.only(claimed), self._runner(group, made_with)
 
-    def ended(self, unit: str, outcome: Outcome) -> tuple[Outcome, Trial | None]:
-        """One unit less to do; its outcome stays as it is, and ends no trial."""
-        self._left.discard(unit)
-        return outcome, None
-
-
-def _drive(
-    writer: StoreWriter,
-    work: GridWork | SearchWork,
-    executor: Executor,
-    made_with: dict[str, Any],
-    cache: EmbeddingCache,
-    listeners: Listeners,
-) -> int:
-    """Run until nothing is left that this process could do, and store the outcomes."""
-    ran, checkpoints = 0, Path(f"{writer.path}.checkpoints")
-
-    def take() -> tuple[Group, UnitRunner] | None:
-        if (group := work.next()) is None:
-            return None
-        name = group.configuration.id
-        return group, UnitRunner(
+    def _runner(self, group: Group, made_with: dict[str, Any]) -> UnitRunner:
+        name, config = group.configuration.id, group.config
+        return UnitRunner(
             dataset=group.dataset,
-            config=group.config,
+            config=config,
             run_id=name,
-            made_with=made_with | group.made_with,
-            checkpoints=f"{checkpoints}/{name}-{group.config.seed}-",
-            cache=cache,
-            on_progress=listeners.progress,
+            made_with=made_with | {"precision": config.train.precision},
+            checkpoints=f"{self._checkpoints}/{name}-{config.seed}-",
+            cache=self.cache,
+            on_progress=self.on_progress,
         )
 
-    try:
-        for ran, (group, split, outcome) in enumerate(executor.run(take), 1):
-            unit = group.units[split]
-            outcome, trial = work.ended(unit, outcome)
-            if isinstance(outcome, Failed):
-                made = made_with | group.made_with
-                writer.fail(unit, outcome.kind, outcome.error, made)
-            else:
-                writer.finish(unit, outcome)
-            listeners.ended(Ended(group, split, outcome, ran, *work.left(), trial))
-        return ran
-    finally:
-        writer.release()
-        with suppress(OSError):  # it is not there, or other processes still use it
-            checkpoints.rmdir()
+    def _store(
+        self, group: Group, split: int, outcome: Outcome, made_with: dict[str, Any]
+    ) -> None:
+        unit, precision = group.units[split], group.config.train.precision
+        if isinstance(outcome, Failed):
+            made_with = made_with | {"precision": precision}
+            self.writer.fail(unit, outcome.kind, outcome.error, made_with)
+        else:
+            self.writer.finish(unit, outcome)
+        self._left.discard(unit)
+        self.ran += 1
+        left, total = len(self._left), len(self._units)
+        ahead = duration(left * (time.monotonic() - self.started) / self.ran)
+        seed = f" seed {group.config.seed}" if group.config.seed else ""
+        self.say(
+            f"[{total - left}/{total}] {full_name(group.configuration)} split {split}"
+            f"{seed}: {_result_text(outcome)}, {ahead} left"
+        )
+
+
+def _result_text(outcome: Outcome) -> str:
+    if isinstance(outcome, Failed):
+        return f"failed ({outcome.kind}): {outcome.error.splitlines()[-1]}"
+    if outcome.test is None:
+        homophily = outcome.evolved_statistics[0]["edge_homophily"]
+        shown = "undefined" if homophily is None else f"{homophily:.3f}"
+        return f"h_edge {shown} ({outcome.seconds:.1f} s)"
+    test, step = 100 * outcome.test, outcome.best_step
+    return f"test {test:.2f} at step {step} ({outcome.seconds:.1f} s)"

@@ -2,12 +2,11 @@
 
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Self
 
 import torch
 
-from ecg_gnn.config.identity import Purpose
 from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.study.groups import Group
 from ecg_gnn.study.records import Record, of_evolved, provenance
@@ -19,8 +18,6 @@ from ecg_gnn.system.checks import InputError, check_in_range
 from ecg_gnn.system.machine import out_of_memory
 
 Outcome = Result | Failed  # how a unit ended
-Ending = tuple[Group, int, Outcome]  # of a group's split
-Take = Callable[[], tuple[Group, UnitRunner] | None]  # what to run next; None for now
 
 
 class Executor:
@@ -42,7 +39,7 @@ class Executor:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._pool.__exit__()
+        self._pool.close()
 
     def pick_device(self, name: str) -> str:
         """The device that a user's choice means where units will run."""
@@ -52,31 +49,21 @@ class Executor:
         """What records say about versions and machine."""
         return provenance(device)
 
-    def run(self, take: Take) -> Iterator[Ending]:
-        """Take groups of claimed units while there are any; yield how each unit ended.
-
-        What is yielded is known to the study before more is taken.
-        """
-        while (taken := take()) is not None:
-            group, runner = taken
+    def run(
+        self, groups: Iterator[tuple[Group, UnitRunner]]
+    ) -> Iterator[tuple[Group, int, Outcome]]:
+        """Yield how each split of every group ended; groups are claimed when taken."""
+        for group, runner in groups:
             units = [(group.variant, split) for split in group.units]
-            for (_, split), outcome in run_group(group.task, runner, units, self._pool):
-                yield group, split, outcome
-
-
-def run_group(
-    task: Purpose, runner: UnitRunner, units: Sequence[Unit], pool: WorkerPool
-) -> Iterator[tuple[Unit, Outcome]]:
-    """Train or measure units of one group; every one of them ends."""
-    if task == "train":
-        for unit, ended in run_units(runner, units, pool):
-            yield unit, _outcome(ended)
-        return
-    for unit in units:
-        try:
-            yield unit, _measure(runner, unit)
-        except Exception as error:
-            yield unit, _outcome(error)
+            if group.configuration.task == "train":
+                for (_, split), ended in run_units(runner, units, self._pool):
+                    yield group, split, _outcome(ended)
+                continue
+            for unit in units:
+                try:
+                    yield group, unit[1], _measure(runner, unit)
+                except Exception as error:
+                    yield group, unit[1], _outcome(error)
 
 
 def _outcome(ended: Record | Exception) -> Outcome:

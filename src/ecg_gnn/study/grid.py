@@ -3,8 +3,9 @@
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 from ecg_gnn.config import RunConfig, identity
 from ecg_gnn.config.identity import BASELINE, Variant
@@ -17,42 +18,35 @@ from ecg_gnn.system.checks import InputError
 _MAX_TRAININGS = 150_000  # years of training: more must be a typing mistake
 
 
-class Plan(NamedTuple):
-    """One configuration before its graph is loaded; the preset fills the rest."""
-
-    task: identity.Purpose
-    config: RunConfig
-    variant: Variant
-    seeds: tuple[int, ...]
-
-    @property
-    def dataset(self) -> str:
-        """The graph as the recipe names it."""
-        return self.config.dataset
-
-
 @dataclass(frozen=True, kw_only=True)
-class RecipeCell:
-    """One dataset, model and variant of a recipe, and the grid that is tried there."""
+class Plan:
+    """One dataset, model and variant of a recipe, and the grid that is tried there.
+
+    Without a grid it is one configuration, but for what the preset decides.
+    """
 
     task: identity.Purpose
     variant: Variant
     seeds: tuple[int, ...]
-    fixed: Settings  # those that are the same at every point, by dotted name
+    settings: Settings  # those that are the same at every point, by dotted name
     grid: Grid
 
     @property
     def dataset(self) -> str:
         """The graph as the recipe names it."""
-        return str(self.fixed["dataset"])
+        return str(self.settings["dataset"])
 
-    def plan(self, point: Settings) -> Plan:
-        """The configuration at one point of the grid."""
-        config = RunConfig.from_dict(unflatten({**self.fixed, **point}))
-        return Plan(self.task, config, self.variant, self.seeds)
+    @cached_property
+    def config(self) -> RunConfig:
+        """What is asked for beside the grid."""
+        return RunConfig.from_dict(unflatten(self.settings))
 
-    def plans(self) -> Iterator[Plan]:
-        """The configurations at all points of the grid."""
+    def at(self, point: Settings) -> "Plan":
+        """One point of the grid."""
+        return replace(self, settings={**self.settings, **point}, grid={})
+
+    def plans(self) -> Iterator["Plan"]:
+        """All points of the grid."""
         lists: list[tuple[Any, ...]] = []
         for name, values in self.grid.items():
             if isinstance(values, Range):
@@ -63,16 +57,16 @@ class RecipeCell:
                 )
             lists.append(values)
         for point in itertools.product(*lists):
-            yield self.plan(dict(zip(self.grid, point, strict=True)))
+            yield self.at(dict(zip(self.grid, point, strict=True)))
 
 
-def check_size(cells: Sequence[RecipeCell], *, search: bool) -> None:
+def check_size(cells: Sequence[Plan], *, search: bool) -> None:
     """Refuse what would take years; a search is told how many points to try."""
     count = 0
     for cell in cells:  # splits that only the preset knows count once
         lists = [v for v in cell.grid.values() if not isinstance(v, Range)]
         points = 1 if search else math.prod(map(len, lists))
-        count += points * len(cell.seeds) * len(cell.fixed["splits"] or (0,))
+        count += points * len(cell.seeds) * len(cell.settings["splits"] or (0,))
     if count > _MAX_TRAININGS:
         raise InputError(
             f"'recipe' must ask for at most {_MAX_TRAININGS} trainings (got {count})"
@@ -89,7 +83,7 @@ class Only:
     splits: tuple[int, ...] | None = None
 
 
-def recipe_cells(recipe: Recipe, only: Only | None = None) -> list[RecipeCell]:
+def recipe_cells(recipe: Recipe, only: Only | None = None) -> list[Plan]:
     """Every dataset, model and variant of a recipe with the grid tried there."""
     only = only or Only()
     cells = [
@@ -139,7 +133,7 @@ def _variants(
 
 def _cell(
     recipe: Recipe, part: Part, dataset: str, model: str, variant: Variant, only: Only
-) -> RecipeCell:
+) -> Plan:
     names = (dataset, model, variant.embedding or variant.name)
     applying = [each for each in recipe.overrides if each.applies(*names)]
     forced = {name: v for each in applying for name, v in each.settings.items()}
@@ -148,8 +142,8 @@ def _cell(
     fixed = _fixed(part, dataset, model) | forced
     fixed |= {"embed.names": (variant.embedding or "none",)}
     fixed |= {"splits": only.splits or part.splits}
-    return RecipeCell(
-        task=recipe.task, variant=variant, seeds=part.seeds, fixed=fixed, grid=grid
+    return Plan(
+        task=recipe.task, variant=variant, seeds=part.seeds, settings=fixed, grid=grid
     )
 
 

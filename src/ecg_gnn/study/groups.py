@@ -16,7 +16,7 @@ from ecg_gnn.pipeline.resolve import check_embeddings
 from ecg_gnn.study.grid import Plan
 from ecg_gnn.study.one_run import prepare
 from ecg_gnn.study.records import of_input
-from ecg_gnn.study.store import Configuration, DatasetInfo, StoredUnit
+from ecg_gnn.study.store import Configuration, DatasetInfo
 from ecg_gnn.study.store.rows import names_of
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import expanded
@@ -27,42 +27,16 @@ from ecg_gnn.train import default_precision
 class Group:
     """The units of one configuration and one seed: they train together."""
 
-    task: identity.Purpose
     configuration: Configuration
     config: RunConfig  # resolved for this machine, splits and seed included
     variant: identity.Variant
     dataset: GraphDataset  # with the splits that are used
     units: dict[int, str]  # the id of every split's unit
-    made_with: dict[str, Any]  # what its records say besides versions and machine
 
     def only(self, ids: Collection[str]) -> "Group":
         """The group with some of its units."""
         kept = {split: unit for split, unit in self.units.items() if unit in ids}
         return replace(self, units=kept)
-
-    def with_seed(self, seed: int) -> "Group":
-        """The same trainings from another seed, on the same splits."""
-        at = self.configuration.id
-        units = {split: identity.unit_id(at, split, seed) for split in self.units}
-        return replace(self, config=replace(self.config, seed=seed), units=units)
-
-    def stored_units(self) -> list[StoredUnit]:
-        """The units as a store registers them."""
-        at, seed = self.configuration, self.config.seed
-        return [
-            StoredUnit(id=unit, configuration=at, split=split, seed=seed)
-            for split, unit in self.units.items()
-        ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Counts:
-    """How many units of a recipe are in which state."""
-
-    total: int
-    done: int
-    failed: int
-    running: int  # in other processes
 
 
 def load_graphs(
@@ -123,11 +97,7 @@ def bind(
     if (dataset := loaded.get(plan.dataset)) is None:
         return []
     asked = replaced(plan.config, {"device": device})
-    if asked.random_splits or asked.label_rate:  # what trains comes from the seed
-        return [_group(plan, replace(asked, seed=seed), dataset) for seed in plan.seeds]
-    # Files of embeddings are checked once, not for every seed.
-    first = _group(plan, replace(asked, seed=plan.seeds[0]), dataset)
-    return [first, *map(first.with_seed, plan.seeds[1:])]
+    return [_group(plan, replace(asked, seed=seed), dataset) for seed in plan.seeds]
 
 
 def _group(plan: Plan, asked: RunConfig, dataset: GraphDataset) -> Group:
@@ -144,7 +114,6 @@ def _group(plan: Plan, asked: RunConfig, dataset: GraphDataset) -> Group:
     if task == "statistics" and not labels:
         splits = splits[:1]  # the graph is the same for all splits
     return Group(
-        task=task,
         configuration=Configuration(
             id=name,
             task=task,
@@ -159,7 +128,6 @@ def _group(plan: Plan, asked: RunConfig, dataset: GraphDataset) -> Group:
         variant=variant,
         dataset=used,
         units={split: identity.unit_id(name, split, resolved.seed) for split in splits},
-        made_with={"precision": resolved.train.precision},
     )
 
 

@@ -12,18 +12,12 @@ from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.embed import Embedder, EmbeddingCache
 from ecg_gnn.pipeline.resolve import check_embeddings, choose_variants, resolve
 from ecg_gnn.study.comparison import Report, compare, summarize
-from ecg_gnn.study.records import (
-    Record,
-    RunFolder,
-    mean,
-    of_input,
-    provenance,
-)
+from ecg_gnn.study.records import Record, RunFolder, mean, of_input, provenance
 from ecg_gnn.study.units import OnProgress, UnitRunner, run_units
 from ecg_gnn.study.workers import WorkerPool
-from ecg_gnn.system.checks import InputError, check_in_range
+from ecg_gnn.system.checks import check_in_range
 from ecg_gnn.system.files import write_json
-from ecg_gnn.system.machine import holding, wait_for_all, world
+from ecg_gnn.system.machine import holding
 
 OnRecord = Callable[[Record, int, int], None]
 OnReused = Callable[[int, int], None]
@@ -72,36 +66,32 @@ def run(
     check_in_range("jobs", jobs, 1, None)
     check_in_range("workers", loader_workers, 0, None)
     config, dataset = prepare(config or RunConfig(), data_root, dataset)
-    check_joined(config, jobs)
     variants = choose_variants(config)
     contents = check_embeddings(variants, dataset, config, embedders or {})
     run_id = config.run_id(dataset.sha256, *contents)
     if out is None and out_root is not None:
         name = Path(dataset.name).stem.split(":")[0]
         out = Path(out_root) / f"{name}-{config.model.name}-{run_id}"
-    folder = None if out is None else RunFolder(Path(out), world().is_first)
     made_with = provenance(config.device)
-    if folder is not None:
+    with TemporaryDirectory(prefix="ecg-gnn-") as temporary:
+        folder = RunFolder(Path(temporary if out is None else out))
         about = {"dataset": dataset.name, "dataset_sha256": dataset.sha256}
         folder.claim(run_id, config.to_dict(), **about, provenance=made_with)
-    wait_for_all()  # no process may read a folder that is not claimed yet
-    with TemporaryDirectory(prefix="ecg-gnn-") as temporary:
         runner = UnitRunner(
             dataset=dataset,
             config=config,
             run_id=run_id,
             made_with=made_with,
-            checkpoints=None if folder is None else f"{folder.path}/checkpoints/",
+            checkpoints=None if out is None else f"{folder.path}/checkpoints/",
             cache=cache or EmbeddingCache(Path(temporary)),
             embedders=embedders or {},
             loader_workers=loader_workers,
             on_progress=on_progress,
         )
         records = _gather(runner, folder, variants, jobs, on_record, on_reused)
-    report = _report(dataset, config, records, None if folder is None else folder.path)
-    if folder is not None and folder.is_writer:
+        report = _report(dataset, config, records, None if out is None else Path(out))
         write_json(folder.path / "results.json", report.to_dict())
-    return report
+        return report
 
 
 def prepare(
@@ -119,27 +109,9 @@ def prepare(
     return resolve(config, dataset), dataset
 
 
-def check_joined(config: RunConfig, jobs: int) -> None:
-    """Refuse what several processes cannot share."""
-    if (size := world().size) == 1:
-        return
-    if not config.train.batch_size:
-        raise InputError(
-            f"'batch_size' must be at least 1 in {size} processes: a full-batch step "
-            f"cannot be shared (got {config.train.batch_size})"
-        )
-    if jobs > 1:
-        raise InputError(f"'jobs' must be 1 in {size} processes (got {jobs})")
-    if ":" in config.device:
-        raise InputError(
-            f"'device' must be one of ['auto', 'cpu', 'cuda'] in {size} processes, "
-            f"each of which has a GPU of its own (got {config.device!r})"
-        )
-
-
 def _gather(
     runner: UnitRunner,
-    folder: RunFolder | None,
+    folder: RunFolder,
     variants: Sequence[Variant],
     jobs: int,
     on_record: OnRecord | None,
@@ -148,22 +120,21 @@ def _gather(
     # Split by split, so that a run stopped half-way still compares like with like.
     splits = known(runner.config.splits)
     units = [(variant, index) for index in splits for variant in variants]
-    kept = {(v, i): folder.load(v.file_name(i)) for v, i in units} if folder else {}
+    kept = {(v, i): folder.load(v.file_name(i)) for v, i in units}
     records = {unit: record for unit, record in kept.items() if record is not None}
     if records and on_reused is not None:
         on_reused(len(records), len(units))
     missing = [unit for unit in units if unit not in records]
     # Closed also after an error: other processes must not go on training.
     with (
-        WorkerPool(jobs) as pool,
+        closing(WorkerPool(jobs)) as pool,
         closing(run_units(runner, missing, pool)) as trained,
     ):
-        for (variant, index), ended in trained if missing else ():
+        for (variant, index), ended in trained:
             if isinstance(ended, Exception):
                 raise ended
             records[variant, index] = ended
-            if folder is not None:
-                folder.store(variant.file_name(index), ended)
+            folder.store(variant.file_name(index), ended)
             if on_record is not None:
                 on_record(ended, len(records), len(units))
     return {v: [records[v, index] for index in splits] for v in variants}

@@ -20,10 +20,9 @@ from ecg_gnn.system.checks import InputError, check_choice, did_you_mean
 from ecg_gnn.system.files import expanded
 
 WINNER = "paper-winner"  # the variant with the embedding of the paper's best model
-_OWN_KEYS = {"dataset": "datasets", "model.name": "models", "embed.names": "variants"}
-_OWN_KEYS |= {"seed": "seeds", "device": "--device"}
-_OWN_KEYS |= {name: name for name in ("splits", "preset")}
-_SETTABLE = [name for name in DEFAULTS if name not in _OWN_KEYS]
+# What has a key of its own in a recipe, or is decided where it runs.
+_ELSEWHERE = {"dataset", "model.name", "embed.names", "seed", "splits", "preset"}
+_SETTABLE = [name for name in DEFAULTS if name not in {*_ELSEWHERE, "device"}]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,9 +38,6 @@ class Range:
     def whole(self) -> bool:
         """Whether only integers are tried."""
         return isinstance(self.low, int)
-
-    def __contains__(self, value: Any) -> bool:
-        return type(value) in (int, float) and self.low <= value <= self.high
 
     @classmethod
     def read(cls, setting: str, values: Mapping[str, Any]) -> Self:
@@ -165,13 +161,7 @@ def check_settings(name: str, settings: Any) -> None:
     keys = settings if isinstance(settings, Mapping) else ()
     # Only a model can check its options.
     options = [key for key in keys if isinstance(key, str) and key.startswith(OPTION)]
-    check_mapping(name, settings, [*_SETTABLE, *_OWN_KEYS, *options])
-    for key in settings:
-        if key in _OWN_KEYS:
-            raise InputError(
-                f"a key of {name!r} must be one of {_SETTABLE} (got {key!r}: it has "
-                f"the place {_OWN_KEYS[key]!r} of its own)"
-            )
+    check_mapping(name, settings, [*_SETTABLE, *options])
 
 
 def _check_names(name: str, values: tuple[Any, ...]) -> None:
@@ -230,26 +220,29 @@ def recipe_from_dict(values: Any, name: str) -> Recipe:
         name=name,
         description=" ".join(str(values.get("description", "")).split()),
         task=values.get("task", "train"),
-        parts=tuple(_read_part(top, part) for part in parts),
-        overrides=tuple(map(_read_override, overrides)),
+        parts=tuple(_read(Part, "parts", _over(top, part)) for part in parts),
+        overrides=tuple(_read(Override, "overrides", each) for each in overrides),
     )
 
 
-def _read_override(values: Any) -> Override:
-    check_mapping("overrides", values, [f.name for f in fields(Override)])
-    lists = {key: _tuple(key, values[key]) for key in values if key != "settings"}
-    return Override(**{**values, **lists})
-
-
-def _read_part(top: Mapping[str, Any], part: Any) -> Part:
+def _over(top: Mapping[str, Any], part: Any) -> Any:
     """A part over the defaults; settings and grids are merged name by name."""
-    check_mapping("parts", part, _PART_KEYS)
-    read = {**top, **part}
-    for key in ("settings", "grid"):
-        if isinstance(top.get(key), Mapping) and isinstance(part.get(key), Mapping):
-            read[key] = {**top[key], **part[key]}
-    if "datasets" not in read:
+    if not isinstance(part, Mapping):
+        return part
+    both = {
+        key: {**top[key], **part[key]}
+        for key in ("settings", "grid")
+        if isinstance(top.get(key), Mapping) and isinstance(part.get(key), Mapping)
+    }
+    return {**top, **part, **both}
+
+
+def _read(kind: Any, name: str, values: Any) -> Any:
+    """A part or an override: its lists are tuples, and mappings in its grid ranges."""
+    check_mapping(name, values, [each.name for each in fields(kind)])
+    if kind is Part and "datasets" not in values:
         raise InputError("'datasets' must name at least one dataset (got none)")
+    read = dict(values)
     for key in ("datasets", "models", "variants", "splits", "seeds"):
         if key in read and (key, read[key]) != ("splits", None):  # the preset's
             read[key] = _tuple(key, read[key])
@@ -261,7 +254,7 @@ def _read_part(top: Mapping[str, Any], part: Any) -> Part:
             else _tuple(f"grid.{key}", tried)
             for key, tried in read["grid"].items()
         }
-    return Part(**read)
+    return kind(**read)
 
 
 def _tuple(name: str, value: Any) -> tuple[Any, ...]:

@@ -47,12 +47,9 @@ class RunFolder:
     """The output folder of one run; a finished training is never lost or redone."""
 
     path: Path
-    is_writer: bool = True  # of joined processes only the first writes
 
     def claim(self, run_id: str, config: Mapping[str, Any], **extra: Any) -> None:
         """Mark the folder as this run's; refuse one that holds another run."""
-        if not self.is_writer:
-            return
         with claiming(self.path, "run.json", "run"):
             existing = self._read("run.json", dict)
             if existing is None:
@@ -72,8 +69,7 @@ class RunFolder:
 
     def store(self, name: str, record: Record) -> None:
         """Keep a finished training."""
-        if self.is_writer:
-            write_json(self.path / f"records/{name}.json", asdict(record))
+        write_json(self.path / f"records/{name}.json", asdict(record))
 
     def _read(self, name: str, kind: Callable[..., Any]) -> Any:
         path = self.path / name
@@ -92,7 +88,7 @@ def provenance(device: str) -> dict[str, Any]:
     """Versions and machine, for the record; nothing here changes a result."""
     import torch  # which no reader needs
 
-    on_gpu = device.startswith("cuda")
+    on_gpu = device.startswith("cuda") and torch.cuda.is_available()  # or nodes have
     machine = platform.processor() or platform.machine()
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -130,12 +126,6 @@ def _git(*arguments: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() or None
-
-
-def is_pruned(provenance: Mapping[str, Any], finished: int) -> bool:
-    """Whether a search pruned a configuration, of whose records ``finished`` exist."""
-    pruned = provenance.get("search", {}).get("pruned")
-    return pruned is not None and finished < int(pruned["of"])
 
 
 # --- Statistics of graphs -------------------------------------------------------------

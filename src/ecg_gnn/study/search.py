@@ -1,20 +1,49 @@
-"""The search in each cell (a dataset, model and variant): propose, claim, judge."""
+"""A search: Optuna proposes points of a grid, which are trained like any others.
 
+Nothing is kept of a search but its records. Every call asks Optuna again from the
+start; told the same scores, it proposes the same points, whose trainings are stored.
+"""
+
+import importlib.util
 import itertools
+import statistics
+import warnings
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ecg_gnn.config import known
 from ecg_gnn.config.run_config import Settings
-from ecg_gnn.study.executors import Outcome
-from ecg_gnn.study.groups import Counts, Group, describe
-from ecg_gnn.study.records import is_pruned
-from ecg_gnn.study.search_space import Search, SearchSpace, Trial, is_hopeless, propose
-from ecg_gnn.study.store import Failed, Store, StoreWriter
+from ecg_gnn.data import GraphDataset
+from ecg_gnn.study.grid import Plan
+from ecg_gnn.study.groups import Group, bind
+from ecg_gnn.study.recipe import Range, Values
+from ecg_gnn.study.table import full_name
+from ecg_gnn.system import checks
 from ecg_gnn.system.seeds import derive_seed
 
-_MAX_PROPOSALS = 10  # if all have been tried, the first untried point is taken
+if TYPE_CHECKING:
+    from ecg_gnn.study.execute import Trainer
+
+_MAX_IN_VAIN = 100  # proposals that were tried before: the grid is at its end
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """How to search in every dataset, model and variant of a recipe."""
+
+    trials: int  # points to try for each of them, including those of earlier calls
+    sampler: str = "tpe"
+    prune: bool = False  # whether to train split by split, and stop bad trials
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        checks.check_choice("search", self.sampler, ("tpe",))
+        checks.check_in_range("trials", self.trials, 1, None)
+        checks.check_in_range("search_seed", self.seed, 0, 2**62)
+        if importlib.util.find_spec("optuna") is None:
+            raise checks.MissingExtraError("optuna", "sweep", "--search tpe")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,201 +60,183 @@ class CellSummary:
     val: float | None
 
 
-class StoredScores:
-    """All that has been trained for any recipe: a search knows nothing else."""
-
-    def __init__(self, store: Store) -> None:
-        records = store.records(task="train")
-        finished = Counter(record.configuration.id for record in records)
-        self.scores = {r.id: known(r.result.val) for r in records}
-        self.failed = {failure.id for failure in store.failures()}
-        self.pruned = {
-            r.configuration.id
-            for r in records
-            if is_pruned(r.result.provenance, finished[r.configuration.id])
-        }
-        self.configurations = store.configurations()
-        self.recipes = store.recipes_of_units()
-
-
-class CellSearch:
-    """One trial after the other, or a few in parallel, until there are enough."""
-
-    def __init__(
-        self, study: "SearchWork", space: SearchSpace, stored: StoredScores
-    ) -> None:
-        self._study, self._space, self._search = study, space, study.search
-        self._info = describe(space.graph)
-        self._closed = False  # exhausted, or left to another process
-        self.trials: list[Trial] = []
-        self._stored_before = list(stored.configurations)
-        for configuration in stored.configurations.values():  # in the store's order
-            if (point := space.point_of(configuration)) is None:
-                continue
-            trial = self._trial(point)
-            if any(study.recipe in stored.recipes.get(u, ()) for u in trial.units):
-                self._update(trial, stored)
-                self.trials.append(trial)
-
-    def _update(self, trial: Trial, stored: StoredScores) -> None:
-        """Tell a trial what is known about it, except failures to be retried."""
-        units = set(trial.units) - trial.in_flight
-        trial.scores |= {u: stored.scores[u] for u in units & stored.scores.keys()}
-        if not self._study.retry_failed:
-            trial.failed |= units & stored.failed
-        trial.pruned = trial.configuration in stored.pruned
-
-    def next(self) -> Group | None:
-        """Claimed units of a trial; None if there are none now."""
-        while True:
-            room = self._search.at_once
-            for trial in self.trials:  # what is claimed may turn out to be done
-                if room and trial.state == "open" and not trial.elsewhere:
-                    if (group := self._claim(trial)) is not None:
-                        return group
-                    room -= trial.state == "open" and not trial.elsewhere
-            if not room or self._closed or len(self.trials) >= self._search.trials:
-                return None
-            if (proposed := self._propose()) is None:
-                self._closed = True
-                return None
-            self.trials.append(proposed)
-
-    def _claim(self, trial: Trial) -> Group | None:
-        """What comes next of a trial, unless it is done, waiting, or run elsewhere."""
-        writer, study = self._study.writer, self._study
-        one_by_one = self._search.prune  # judged before the next split starts
-        while group := trial.next_group(one_by_one=one_by_one):
-            # Only now: units of a pruned trial are never registered.
-            writer.register(study.recipe, [self._info], group.stored_units())
-            wanted = list(group.units.values())
-            claimed = writer.claim(wanted, retry_failed=study.retry_failed)
-            if len(claimed) < len(wanted):
-                # Read what other processes did; leave them what they are still doing.
-                self._update(trial, StoredScores(writer))
-                refused = set(wanted) - set(claimed)
-                trial.elsewhere |= refused - trial.scores.keys() - trial.failed
-                self._closed = self._closed or bool(trial.elsewhere)
-            if claimed:
-                trial.in_flight.update(claimed)
-                mark = {"sampler": self._search.sampler, "trial": trial.number + 1}
-                made_with = group.made_with | {"search": mark}
-                return replace(group.only(claimed), made_with=made_with)
-        return None
-
-    def _propose(self) -> Trial | None:
-        """A trial at a point that has not been tried; None if all have been."""
-        # In the order in which a later call will find them in the store.
-        by_id = {trial.configuration: trial for trial in self.trials}
-        order = dict.fromkeys([*self._stored_before, *by_id])
-        trials = [by_id[each] for each in order if each in by_id]
-        purpose = ("search", *self._space.names, len(trials))
-        proposed = (
-            propose(
-                self._space.cell.grid,
-                trials,
-                derive_seed(self._search.seed, *purpose, attempt),
+def check_grids(
+    plans: Sequence[Plan], loaded: Mapping[str, GraphDataset], device: str
+) -> None:
+    """Refuse invalid values; if the ends of a range are valid, all of it is."""
+    for plan in plans:
+        if plan.task != "train":
+            raise checks.InputError(
+                f"'search' must be of a recipe with the task 'train' (got {plan.task})"
             )
-            for attempt in range(_MAX_PROPOSALS)
-        )
-        for point in itertools.chain(proposed, self._space.all_points()):
-            trial = self._trial(point)
-            if trial.configuration not in by_id:
-                return trial
-        return None
+        tried = {
+            name: (values.low, values.high) if isinstance(values, Range) else values
+            for name, values in plan.grid.items()
+        }
+        first = {name: values[0] for name, values in tried.items()}
+        for name, values in tried.items():
+            for value in values:
+                bind(plan.at({**first, name: value}), loaded, device)
 
-    def _trial(self, point: Settings) -> Trial:
-        groups = self._space.groups(point)
-        return Trial(number=len(self.trials), point=point, groups=groups)
 
-    def ended(self, unit: str, outcome: Outcome) -> tuple[Outcome, Trial | None]:
-        """Note a unit; the record after which a trial is pruned says so."""
-        trial = next(trial for trial in self.trials if unit in trial.in_flight)
-        trial.in_flight.remove(unit)
-        if isinstance(outcome, Failed):
-            trial.failed.add(unit)
-        else:
-            trial.scores[unit] = known(outcome.val)
-            grid, trials = self._space.cell.grid, self.trials
-            if self._search.prune and is_hopeless(grid, trials, trial):
-                trial.pruned = True
-                pruned = {"after": len(trial.scores), "of": len(trial.units)}
-                mark = {**outcome.provenance["search"], "pruned": pruned}
-                made_with = {**outcome.provenance, "search": mark}
-                outcome = replace(outcome, provenance=made_with)
-        if trial.state == "open" or trial.in_flight:
-            return outcome, None
-        trial.best = self._best()[1]
-        return outcome, trial
+class _Trial(NamedTuple):
+    """A point that has been tried."""
 
-    def _best(self) -> tuple[Settings | None, float | None]:
-        """The point of the best trial that is done, and its validation score."""
-        done = [(t.point, t.val) for t in self.trials if t.state == "done"]
-        return max(done, key=lambda best: best[1] or 0.0, default=(None, None))
+    point: Settings
+    state: str  # done, pruned or failed; or elsewhere: another process has a unit
+    scores: list[float]  # on validation, unit by unit, until it was stopped
 
     @property
-    def num_units_to_come(self) -> int:
-        """Of the trials that are still to be proposed."""
-        more = 0 if self._closed else max(0, self._search.trials - len(self.trials))
-        return more * self._space.num_units
+    def val(self) -> float:
+        """What the search maximises."""
+        return statistics.fmean(self.scores)
 
-    def summary(self) -> CellSummary:
-        """How many trials ended how, and the best of them."""
-        names = zip(("dataset", "model", "variant"), self._space.names, strict=True)
-        states = Counter(trial.state for trial in self.trials)
-        best, val = self._best()
-        return CellSummary(
-            **dict(names),
-            done=states["done"],
-            pruned=states["pruned"],
-            failed=states["failed"],
-            best=best,
-            val=val,
+
+def search_cell(
+    trainer: "Trainer",
+    plan: Plan,
+    loaded: Mapping[str, GraphDataset],
+    device: str,
+    search: Search,
+) -> CellSummary:
+    """One trial after the other, until there are enough.
+
+    It ends early when all points have been tried, or when another process is training
+    one of them: the rest is left to that process.
+    """
+    from optuna.trial import TrialState
+
+    variant = plan.variant.embedding or plan.variant.name
+    names = loaded[plan.dataset].name, str(plan.settings["model.name"]), variant
+    trials: list[_Trial] = []
+    with _optuna_study(derive_seed(search.seed, "search", *names)) as study:
+        proposals = _proposals(study, plan, loaded, device)
+        for asked, point, groups in itertools.islice(proposals, search.trials):
+            trial = _run(trainer, search, asked, len(trials) + 1, point, groups)
+            if trial.state == "elsewhere":
+                break
+            trials.append(trial)
+            done = trial.state == "done"
+            # A failed trial is a pruned one to Optuna, which is worse than one done.
+            state = TrialState.COMPLETE if done else TrialState.PRUNED
+            study.tell(asked, trial.val if done else None, state)
+            val = f", validation {100 * trial.val:.2f}" if trial.scores else ""
+            trainer.say(
+                f"{full_name(groups[0].configuration)}: trial {len(trials)} of "
+                f"{search.trials} {trial.state} after {len(trial.scores)} splits{val}: "
+                f"{settings_text(point)}"
+            )
+    states = Counter(trial.state for trial in trials)
+    ended = [trial for trial in trials if trial.state == "done"]
+    best = max(ended, key=lambda trial: trial.val, default=None)
+    return CellSummary(
+        dataset=names[0],
+        model=names[1],
+        variant=variant,
+        done=states["done"],
+        pruned=states["pruned"],
+        failed=states["failed"],
+        best=best and best.point,
+        val=best and best.val,
+    )
+
+
+def _proposals(
+    study: Any, plan: Plan, loaded: Mapping[str, GraphDataset], device: str
+) -> Iterator[tuple[Any, Settings, list[Group]]]:
+    """Points that have not been tried: as Optuna asks for them, settings and units.
+
+    Places in a list are categories without order.
+    """
+    from optuna.trial import TrialState
+
+    grid = plan.grid
+    distributions = {name: _distribution(values) for name, values in grid.items()}
+    tried: set[str] = set()
+    in_vain = 0
+    while in_vain < _MAX_IN_VAIN:
+        asked = study.ask(distributions)
+        point = {
+            name: place if isinstance(values := grid[name], Range) else values[place]
+            for name, place in asked.params.items()
+        }
+        groups = bind(plan.at(point), loaded, device)
+        if (at := groups[0].configuration.id) not in tried:
+            tried.add(at)
+            in_vain = 0
+            yield asked, point, groups
+        else:
+            in_vain += 1
+            study.tell(asked, state=TrialState.FAIL)  # which Optuna forgets
+
+
+def _run(
+    trainer: "Trainer",
+    search: Search,
+    asked: Any,
+    number: int,
+    point: Settings,
+    groups: list[Group],
+) -> _Trial:
+    """Train a point; with pruning one unit at a time, until it is hopeless."""
+    units = [(group, unit) for group in groups for unit in group.units.values()]
+    parts = [[group.only([unit])] for group, unit in units]
+    writer, scores = trainer.writer, list[float]()
+    for part in parts if search.prune else [groups]:
+        trainer.register(part)  # only now: a pruned trial has no more units
+        trainer.train(part, search={"sampler": search.sampler, "trial": number})
+        wanted = [unit for group in part for unit in group.units.values()]
+        states = {writer.state(unit) for unit in wanted}
+        known = writer.scores([unit for _, unit in units])
+        scores += [known[unit] for unit in wanted if unit in known]
+        if states != {"done"}:
+            state = "failed" if "failed" in states else "elsewhere"
+            return _Trial(point, state, scores)
+        if search.prune:
+            asked.report(scores[-1], step=len(scores))
+            if len(known) < len(units) and asked.should_prune():
+                writer.mark_pruned(wanted[-1], after=len(scores), of=len(units))
+                return _Trial(point, "pruned", scores)
+    return _Trial(point, "done", scores)
+
+
+@contextmanager
+def _optuna_study(seed: int) -> Iterator[Any]:
+    """Optuna's, without its log lines and its warnings."""
+    import optuna
+
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            # Wilcoxon's paired test does not mistake hard splits for bad settings.
+            yield optuna.create_study(
+                direction="maximize",
+                sampler=optuna.samplers.TPESampler(
+                    seed=seed % 2**32, multivariate=True
+                ),
+                pruner=optuna.pruners.WilcoxonPruner(),
+            )
+    finally:
+        optuna.logging.set_verbosity(before)
+
+
+def _distribution(values: Values) -> Any:
+    from optuna import distributions
+
+    if not isinstance(values, Range):
+        return distributions.CategoricalDistribution(range(len(values)))
+    low, high, step = values.low, values.high, values.step
+    if values.whole:
+        return distributions.IntDistribution(
+            int(low), int(high), log=values.log, step=int(step or 1)
         )
+    return distributions.FloatDistribution(low, high, log=values.log, step=step)
 
 
-class SearchWork:
-    """Cell after cell; while one waits for scores, the next ones continue."""
-
-    def __init__(
-        self,
-        writer: StoreWriter,
-        spaces: Sequence[SearchSpace],
-        search: Search,
-        recipe: str,
-        retry_failed: bool,
-    ) -> None:
-        self.writer, self.search = writer, search
-        self.recipe, self.retry_failed = recipe, retry_failed
-        self._running: dict[str, CellSearch] = {}  # by unit
-        stored = StoredScores(writer)
-        self.cells = [CellSearch(self, space, stored) for space in spaces]
-
-    def counts(self) -> Counts:
-        """Units of all trials, including those still to be proposed."""
-        trials = [trial for cell in self.cells for trial in cell.trials]
-        begun = sum(len(t.scores if t.pruned else t.units) for t in trials)
-        return Counts(
-            total=begun + sum(cell.num_units_to_come for cell in self.cells),
-            done=sum(len(t.scores) for t in trials),
-            failed=sum(len(t.failed) for t in trials),
-            running=sum(len(t.elsewhere) for t in trials),
-        )
-
-    def left(self) -> tuple[int, int]:
-        """Units that this process may still have to do, and how many there are."""
-        counts = self.counts()
-        ended = counts.done + counts.failed + counts.running
-        return counts.total - ended, counts.total
-
-    def next(self) -> Group | None:
-        """Claimed units of the first trial that has any; None before others end."""
-        for cell in self.cells:
-            if (group := cell.next()) is not None:
-                self._running |= dict.fromkeys(group.units.values(), cell)
-                return group
-        return None
-
-    def ended(self, unit: str, outcome: Outcome) -> tuple[Outcome, Trial | None]:
-        """What the store is to keep of a unit, and the trial that ended with it."""
-        return self._running.pop(unit).ended(unit, outcome)
+def settings_text(point: Settings) -> str:
+    """Settings as people write them: ``train.lr=0.003, evolve.k=10``."""
+    forms = {name: ".4g" if isinstance(point[name], float) else "" for name in point}
+    parts = [f"{name}={format(point[name], form)}" for name, form in forms.items()]
+    return ", ".join(parts) or "no choice"

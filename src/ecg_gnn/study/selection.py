@@ -16,7 +16,6 @@ from ecg_gnn.config.classify_settings import MODULES, SPECIALISED
 from ecg_gnn.config.identity import LABELS, VARIANTS, Tags
 from ecg_gnn.config.run_config import flatten
 from ecg_gnn.study.comparison import PairedTest, paired_test
-from ecg_gnn.study.records import is_pruned
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
 from ecg_gnn.study.store.rows import names_of, newest
 from ecg_gnn.study.table import model_name, row_name
@@ -93,8 +92,9 @@ class Candidate:
     @property
     def pruned(self) -> bool:
         """Whether a search pruned it: it has fewer splits than its rivals."""
-        count = len(self.records)
-        return any(is_pruned(r.result.provenance, count) for r in self.records)
+        searches = (r.result.provenance.get("search", {}) for r in self.records)
+        marks = [each["pruned"] for each in searches if each.get("pruned")]
+        return any(len(self.records) < int(mark["of"]) for mark in marks)
 
     @property
     def test_mean(self) -> float:
@@ -124,9 +124,13 @@ class Cell:
     """One dataset, model and variant: which configuration was chosen from which."""
 
     key: CellKey
-    chosen: Candidate
     candidates: tuple[Candidate, ...]  # of as many units each, best first
     incomplete: tuple[Candidate, ...] = ()  # of fewer units, or pruned: not compared
+
+    @property
+    def chosen(self) -> Candidate:
+        """The one that represents the cell."""
+        return self.candidates[0]
 
     @property
     def label(self) -> str:
@@ -198,13 +202,10 @@ def _cells(records: Sequence[UnitRecord]) -> tuple[Cell, ...]:
         kept = [candidate for candidate in candidates if not candidate.pruned]
         most = max((len(candidate.records) for candidate in kept), default=0)
         whole = [c for c in kept if len(c.records) == most]
-        ranked = sorted(whole, key=lambda candidate: -candidate.val_mean)
-        rest = tuple(c for c in candidates if c not in whole)
-        if ranked:
-            chosen, ordered = ranked[0], tuple(ranked)
-            cells.append(
-                Cell(key=key, chosen=chosen, candidates=ordered, incomplete=rest)
-            )
+        if whole:
+            ranked = tuple(sorted(whole, key=lambda c: -c.val_mean))
+            rest = tuple(c for c in candidates if c not in whole)
+            cells.append(Cell(key=key, candidates=ranked, incomplete=rest))
     datasets = list(dict.fromkeys(key.dataset for key in groups))
     return tuple(sorted(cells, key=lambda cell: _place(cell.key, datasets)))
 

@@ -42,6 +42,12 @@ def configuration_name(at: "Configuration") -> str:
     return row_name(at.variant, at.embedding, at.tags)
 
 
+def full_name(at: "Configuration") -> str:
+    """Dataset, model and variant of a stored configuration."""
+    model = f"{model_name(at.backbone, at.model)} " if at.task == "train" else ""
+    return f"{at.dataset} {model}{configuration_name(at)}"
+
+
 def graph_name(config: RunConfig, embedding: str) -> str:
     """The name of one of a run's evolved graphs."""
     name = tagged(embedding, run_tags(config, embedding, "statistics"))

@@ -16,19 +16,12 @@ from ecg_gnn.config.identity import Variant
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import Embedder, EmbeddingCache
 from ecg_gnn.evolve import EvolvedGraph
-from ecg_gnn.pipeline import (
-    Classification,
-    classify,
-    embed_as_input,
-    embed_together,
-    evolve,
-)
+from ecg_gnn.pipeline import Classification, classify, embed_as_input, evolve
 from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.scale import SAMPLER_NAME
 from ecg_gnn.study.records import Record, of_evolved
 from ecg_gnn.study.workers import LostWorkerError, WorkerPool
 from ecg_gnn.system.checks import not_finite
-from ecg_gnn.system.machine import world
 from ecg_gnn.train import Progress, TrainResult
 
 OnProgress = Callable[[str, str], Progress | None]
@@ -62,16 +55,12 @@ class UnitRunner:
             torch.cuda.reset_peak_memory_stats(device)
         shown = f"split {first}" if len(units) == 1 else f"{len(units)} splits"
         workspace = self.workspace(f"{variant.name} · {shown}")
-        parts = dict.fromkeys((*variant.graphs, *variant.inputs))
-        for part in parts if len(units) > 1 else ():
-            chosen = [self.dataset.split(index) for _, index in units]
-            embed_together(part, self.dataset, chosen, self.config, workspace)
         trainings = [self._training(variant, index, workspace) for _, index in units]
         trained = classify(self.dataset, trainings, self.config, workspace)
         made_with: dict[str, Any] = {"threads": torch.get_num_threads()}
         made_with |= {"trained_together": len(units)}
         if self.config.train.batch_size:
-            made_with |= {"processes": world().size, "sampler": SAMPLER_NAME}
+            made_with |= {"sampler": SAMPLER_NAME}
         peak = torch.cuda.max_memory_reserved(device) / 2**20 if on_gpu else None
         measured = {"peak_memory_mb": peak, "provenance": self.made_with | made_with}
         pairs = zip(units, trainings, trained, strict=True)
@@ -130,11 +119,13 @@ class UnitRunner:
 
     def workspace(self, title: str) -> Workspace:
         """What the pipeline needs, its progress shown under a title."""
-        names = ("cache", "embedders", "loader_workers")
-        own = Workspace(**{name: getattr(self, name) for name in names})
-        if (on_progress := self.on_progress) is None:
-            return own
-        return replace(own, progress=lambda work: on_progress(title, work))
+        on_progress = self.on_progress
+        return Workspace(
+            cache=self.cache,
+            embedders=self.embedders,
+            loader_workers=self.loader_workers,
+            progress=lambda work: on_progress and on_progress(title, work),
+        )
 
 
 def _finite(values: Sequence[float]) -> list[float | None]:
@@ -173,8 +164,6 @@ def run_units(
     left = list(units)
     silent = replace(runner, on_progress=None)
     try:
-        with suppress(Exception):  # it will be each unit's own error
-            _embed_shared(runner, units)
         for unit, ended in pool.each(silent, units):
             left.remove(unit)
             yield unit, ended
@@ -201,13 +190,3 @@ def _train_here(runner: UnitRunner, units: Sequence[Unit]) -> EndedUnits:
         except Exception as error:
             ended = error
         yield unit, ended
-
-
-def _embed_shared(runner: UnitRunner, units: Sequence[Unit]) -> None:
-    """Train BGRL once before the processes start, or each would train its own."""
-    for variant, index in units:
-        if {"bgrl", "mlp+bgrl"}.intersection((*variant.graphs, *variant.inputs)):
-            split = runner.dataset.split(index)
-            workspace = runner.workspace("all splits")
-            evolve("bgrl", runner.dataset, split, runner.config, workspace)
-            return

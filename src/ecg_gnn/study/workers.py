@@ -10,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import active_children
 from multiprocessing.process import BaseProcess
-from typing import Self, TypeVar
+from typing import TypeVar
 
 import torch
 
@@ -31,10 +31,8 @@ class WorkerPool:
         self._executor: ProcessPoolExecutor | None = None
         self._not_ours: set[BaseProcess] = set()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Wait for what still runs, and end all processes."""
         if self._executor is not None:
             self._executor.shutdown()
 

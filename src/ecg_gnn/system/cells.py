@@ -8,6 +8,7 @@ from typing import Any
 _NUMBER = r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?$"
 _SIGNS = r"=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20"
 _FORMULA = re.compile(rf"'*(?!{_NUMBER})[{_SIGNS}]", re.DOTALL)
+_MAX_PARTS = 12  # of a dictionary in one line
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
@@ -53,3 +54,19 @@ def without_html(markdown: str) -> str:
         'p <0.001 of &lt;script>'
     """
     return _TAG.sub("&lt;", markdown)
+
+
+def value_text(value: Any) -> str:
+    """A plain value as people read it; of a dictionary, the first entries."""
+    if isinstance(value, dict):
+        parts = [f"{key} {value_text(part)}" for key, part in value.items()]
+        more = len(parts) - _MAX_PARTS
+        rest = f", and {more} more" if more > 0 else ""
+        return ", ".join(parts[:_MAX_PARTS]) + rest
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    if value is None:
+        return "undefined"
+    return f"{value:,}" if isinstance(value, int) else str(value)

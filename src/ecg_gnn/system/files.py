@@ -109,11 +109,7 @@ def kept_until(done: Path, work: Path) -> Iterator[None]:
         yield
     finally:
         if done.exists():
-            try:
-                shutil.rmtree(work, ignore_errors=True)
-            except BaseException:  # an interrupt meanwhile
-                shutil.rmtree(work, ignore_errors=True)
-                raise
+            shutil.rmtree(work, ignore_errors=True)
 
 
 @contextmanager

@@ -1,22 +1,15 @@
-"""The machine: memory, threads, and processes that train one network together.
-
-``torchrun`` starts such processes, starts them again when one was lost, and tells each
-who it is. Outside of it there is one process, and nothing is waited for.
-"""
+"""The machine: its memory and its threads."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 from threading import RLock
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import torch
-import torch.distributed as dist
-from torch import Tensor
 
-from ecg_gnn.system.checks import InputError, check_in_range
+from ecg_gnn.system.checks import check_in_range, size_text
 
 _FALLBACK = 4 << 30  # where the system does not tell
 _SHARE, _CUDA_SHARE = 0.5, 0.8  # of what is free; GPUs are rarely shared
@@ -86,6 +79,12 @@ def explaining(sentence: Callable[..., str | None], *arguments: Any) -> Iterator
         raise (torch.OutOfMemoryError if on_gpu else MemoryError)(said) from error
 
 
+def does_not_fit(what: str, device: torch.device, to_lower: str) -> str:
+    """One line about something that memory was too small for."""
+    free = size_text(available_bytes(device))
+    return f"{what} does not fit into the {free} that are left on {device}: {to_lower}"
+
+
 def out_of_memory(error: BaseException) -> bool:
     """Whether memory ran out; torch says so on a CPU in words only."""
     return (
@@ -93,124 +92,6 @@ def out_of_memory(error: BaseException) -> bool:
         or "can't allocate memory" in str(error)
         or "std::bad_alloc" in str(error)
     )
-
-
-# The others wait while the first process finds an evolved graph; torchrun, not a
-# timeout, notices a process that was lost.
-_TIMEOUT = timedelta(days=1)
-
-
-class World(NamedTuple):
-    """This process among all that train together."""
-
-    rank: int  # its number; the first one writes what there is to write
-    size: int  # how many there are
-
-    @property
-    def is_first(self) -> bool:
-        """Whether this process writes and prints."""
-        return self.rank == 0
-
-
-def world() -> World:
-    """The processes that are joined; one alone where none are."""
-    if dist.is_available() and dist.is_initialized():
-        return World(dist.get_rank(), dist.get_world_size())
-    return World(0, 1)
-
-
-@contextmanager
-def joined() -> Iterator[World]:
-    """Join the processes that torchrun started, if it did; each takes its own GPU."""
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1 or not dist.is_available():
-        yield world()
-        return
-    if torch.cuda.is_available():
-        local = int(os.environ.get("LOCAL_RANK", "0"))
-        if local >= torch.cuda.device_count():
-            raise InputError(
-                f"'nproc-per-node' must be at most {torch.cuda.device_count()}, the "
-                f"number of GPUs (got {local + 1} processes or more)"
-            )
-        torch.cuda.set_device(local)
-    meeting = dist.rendezvous("env://", timeout=_TIMEOUT)  # type: ignore[attr-defined]
-    store, rank, size = next(meeting)
-    # torchrun keeps one store over all restarts (pytorch issue 135712), with entries
-    # that name dead processes. Only within one machine do all processes agree on how
-    # often they were restarted.
-    if os.environ.get("LOCAL_WORLD_SIZE") == str(size):
-        restarts = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-        store = dist.PrefixStore(f"life {restarts}", store)  # type: ignore[attr-defined]
-    dist.init_process_group(
-        backend(), timeout=_TIMEOUT, world_size=size, rank=rank, store=store
-    )
-    try:
-        yield world()
-    finally:
-        dist.destroy_process_group()
-
-
-def backend() -> str:
-    """What tensors travel by: those on GPUs by nccl, others by gloo."""
-    return "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-
-
-@contextmanager
-def first_goes_first() -> Iterator[None]:
-    """The first process enters first; the others then find what it cached."""
-    one_of = world()
-    if not one_of.is_first:
-        wait_for_all()
-    yield
-    if one_of.is_first:
-        wait_for_all()
-
-
-def wait_for_all() -> None:
-    """Until every process has come here."""
-    if world().size > 1:
-        dist.barrier()
-
-
-def all_have(it: bool) -> bool:
-    """Whether all processes have something; if one does not, all must make it."""
-    lacking = torch.tensor([float(not it)])
-    return not bool(add_up(lacking))
-
-
-def add_up(tensor: Tensor) -> Tensor:
-    """The sum over all processes, in place."""
-    if world().size > 1:
-        dist.all_reduce(tensor)
-    return tensor
-
-
-def average(tensors: Iterable[Tensor]) -> None:
-    """The mean over all processes, in place."""
-    size = world().size
-    for tensor in tensors if size > 1 else ():
-        add_up(tensor).div_(size)
-
-
-def gather_rows(own: Tensor, sizes: Sequence[int]) -> list[Tensor]:
-    """Everybody's rows in the order of the processes, so many of each."""
-    if world().size == 1:
-        return [own]
-    padded = own.new_zeros(max(sizes), own.size(1))
-    padded[: own.size(0)] = own
-    gathered = [torch.empty_like(padded) for _ in sizes]
-    dist.all_gather(gathered, padded)
-    return [rows[:size] for rows, size in zip(gathered, sizes, strict=True)]
-
-
-def agree(what: str, value: int) -> None:
-    """Refuse to go on where processes differ in a number."""
-    values = list(map(int, gather_rows(torch.tensor([[value]]), [1] * world().size)))
-    if len(set(values)) > 1:
-        raise InputError(
-            f"{what} must be the same for all processes, which must see one output "
-            f"folder (got {values})"
-        )
 
 
 # --- Threads --------------------------------------------------------------------------

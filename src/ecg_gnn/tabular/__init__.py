@@ -7,7 +7,6 @@ from ecg_gnn.system import lazy_names
 if TYPE_CHECKING:
     from ecg_gnn.tabular.columns import Table as Table
     from ecg_gnn.tabular.graph_files import from_data as from_data
-    from ecg_gnn.tabular.graph_files import from_networkx as from_networkx
     from ecg_gnn.tabular.graph_files import import_graph as import_graph
     from ecg_gnn.tabular.importing import ImportOptions as ImportOptions
     from ecg_gnn.tabular.importing import import_files as import_files

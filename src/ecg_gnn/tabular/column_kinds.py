@@ -42,8 +42,6 @@ _FEW_VALUES = 20
 # Amounts are hardly ever the same twice and a few are very large, or are rounded.
 _AMOUNT_SHARE, _LARGE = 0.5, 10
 _ROUNDED_TO = 100
-# Durations in months: by half years, in at least so many different lengths.
-_HALF_YEAR, _HALF_YEARS, _MIN_LENGTHS = 6, 120, 5
 
 # On real columns quantities have ratios of 0.9 to 1.15, codes of 1.3 to 7.
 _MIN_CODE_RATIO = 1.25
@@ -180,20 +178,14 @@ def looks_like_codes(counts: Counter[float]) -> bool:
 
 
 def _are_amounts(counts: Counter[float]) -> bool:
-    """Whether few values come again, or most are rounded, as money or months are."""
+    """Whether few values come again, or most are rounded, as money is."""
     usual = median(counts.elements())
     if _share_of_single(counts) > _AMOUNT_SHARE and max(counts) > _LARGE * usual:
         return True
     step = math.gcd(*map(int, counts))
-
-    def rounded(to: int) -> list[int]:
-        return [n for value, n in counts.items() if value and value % to == 0]
-
-    most = _AMOUNT_SHARE * counts.total()
-    if sum(rounded(_ROUNDED_TO * step)) > most:
-        return True
-    lengths = rounded(_HALF_YEAR) if max(counts) <= _HALF_YEARS and step == 1 else []
-    return len(lengths) >= _MIN_LENGTHS and sum(lengths) > most
+    to = _ROUNDED_TO * step
+    rounded = sum(n for value, n in counts.items() if value and value % to == 0)
+    return rounded > _AMOUNT_SHARE * counts.total()
 
 
 def _falls(counts: Counter[float]) -> bool:
@@ -227,8 +219,6 @@ def guess_separator(values: list[str]) -> str | None:
     if all(_json_elements(value) is not None for value in values):
         return JSON_LIST
     if len(values) < _MIN_SETS or all(map(_NUMBER_WITH_COMMAS.fullmatch, values)):
-        return None
-    if _are_pairs_of_numbers(values):
         return None
     values = values[:: math.ceil(len(values) / _MAX_SAMPLE)]
     for separator, fewest in _SEPARATORS.items():

@@ -16,7 +16,6 @@ Column = list[str | None] | NDArray[np.float64]
 
 # As files write "no value"; a node may be called NA (Namibia), but not nothing or NaN.
 _MISSING = frozenset(["", "na", "n/a", "nan", "null", "none"])
-_LONGEST_MISSING = max(map(len, _MISSING))
 
 UNNAMED = "column_1"
 """What a first column without a name is called."""
@@ -95,11 +94,7 @@ def as_text(value: str | float | None) -> str | None:
 
 def is_missing(text: str | None) -> bool:
     """Whether a text stands for no value."""
-    if text is None:
-        return True
-    bare = text.strip()
-    # Long texts are not copied to find out that they are none of these.
-    return len(bare) <= _LONGEST_MISSING and bare.lower() in _MISSING
+    return text is None or text.strip().lower() in _MISSING
 
 
 def filled_texts(column: Column) -> list[str]:
@@ -181,21 +176,10 @@ def has_leading_zeros(column: Column) -> bool:
     return any(_LEADING_ZERO.fullmatch(text.strip()) for text in column if text)
 
 
-def is_number(text: str) -> bool:
-    """Whether a text is read as a number."""
-    try:
-        float(_FLAGS.get(text.strip().lower(), text))
-    except ValueError:
-        return False
-    return True
-
-
 def first_non_number(column: Column) -> tuple[int, str]:
     """The first cell that is no number, with its row, counted from one."""
-    for row, text in enumerate(column, 1):
-        if not is_missing(str(text)) and not is_number(str(text)):
-            return row, str(text)
-    raise AssertionError("every cell is a number")
+    texts = enumerate(map(str, column), 1)
+    return next(each for each in texts if parse_numbers([each[1]]) is None)
 
 
 def parse_date(text: str) -> datetime | None:
@@ -223,15 +207,8 @@ def parse_date(text: str) -> datetime | None:
 def _check_texts(source: str, name: str, texts: Sequence[str | None]) -> None:
     """Refuse texts that arrays (which end at NUL) or UTF-8 cannot store."""
     # Each once: a column may repeat a long text that is in memory once.
-    if _can_be_stored("".join({name, *filter(None, texts)})):
-        return
-    rows = [row for row, text in enumerate(texts, 1) if not _can_be_stored(text or "")]
-    where = f"in row {rows[0]}" if rows else "in its name"
-    raise InputError(
-        f"{source}: {name!r} must be texts without NUL and half characters (got such "
-        f"{where})"
-    )
-
-
-def _can_be_stored(text: str) -> bool:
-    return "\0" not in text and text.encode("utf-8", "ignore").decode("utf-8") == text
+    every = "".join({name, *filter(None, texts)})
+    if "\0" in every or every.encode("utf-8", "ignore").decode("utf-8") != every:
+        raise InputError(
+            f"{source}: {name!r} must be texts without NUL and half characters"
+        )

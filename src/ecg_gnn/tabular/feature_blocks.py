@@ -5,14 +5,17 @@ A block keeps its fitted state as plain values and arrays: nothing is pickled.
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecg_gnn.tabular.columns import Table, filled_texts, numeric_column
+
+if TYPE_CHECKING:
+    from ecg_gnn.tabular.importing import ImportOptions
 
 ENCODINGS = ("quantile", "standard", "raw")
 """How numbers become features: normal by their quantiles, standardised, as they are."""
@@ -33,6 +36,13 @@ class Block(ABC):
     kind: ClassVar[str]
 
     columns: list[str]
+    notes: dict[str, str] = field(default_factory=dict, kw_only=True)
+    """What of a column has no feature; not stored."""
+
+    @classmethod
+    @abstractmethod
+    def fit(cls, table: Table, columns: list[str], options: "ImportOptions") -> "Block":
+        """Learn how columns, each with a value at least, become features."""
 
     @abstractmethod
     def features(self) -> list[tuple[str, str]]:
@@ -41,10 +51,6 @@ class Block(ABC):
     @abstractmethod
     def transform(self, table: Table) -> Features:
         """Features of every row, ``[N, F]``."""
-
-    def left_out(self, table: Table) -> dict[str, str]:
-        """What of the columns that the block was fitted on has no feature."""
-        return {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,18 +70,20 @@ class NumericBlock(Block):
     """Quantiles of every column, ``[C, G]``; then means and scales are not used."""
 
     @classmethod
-    def fit(cls, table: Table, columns: list[str], *, encoding: str) -> "NumericBlock":
-        """Learn what an encoding needs; columns have at least one number each."""
+    def fit(
+        cls, table: Table, columns: list[str], options: "ImportOptions"
+    ) -> "NumericBlock":
+        """Learn what the encoding needs."""
         values = _number_matrix(table, columns)
         missing = np.isnan(values)
         medians = np.nanmedian(values, axis=0)
         means, scales, grids = np.zeros(len(columns)), np.ones(len(columns)), None
-        if encoding == "standard":
+        if options.encoding == "standard":
             filled = np.where(missing, medians, values)
             means, scales = filled.mean(axis=0), filled.std(axis=0)
             # Rounding errors of a column of equal numbers are no scale.
             scales[scales <= 1e-9 * np.abs(means)] = 1.0
-        elif encoding == "quantile":
+        elif options.encoding == "quantile":
             grids = np.stack([fit_grid(each) for each in values.T])
         indicated = [columns[place] for place in np.flatnonzero(missing.any(axis=0))]
         return cls(columns, medians, means, scales, indicated, grids)
@@ -109,10 +117,29 @@ class CategoryBlock(Block):
     """Those of each column that have a feature, OTHER last if it has one."""
 
     @classmethod
-    def fit(cls, table: Table, columns: list[str], *, most: int) -> "CategoryBlock":
-        """Keep categories that occur twice, at most ``most`` (0: all of them)."""
-        texts = [filled_texts(table.columns[name]) for name in columns]
-        return cls(columns, [_kept_categories(each, most) for each in texts])
+    def fit(
+        cls, table: Table, columns: list[str], options: "ImportOptions"
+    ) -> "CategoryBlock":
+        """Keep categories that occur twice, the most frequent ones if there are many.
+
+        A single one that would be left over is kept as well.
+        """
+        categories, notes = [], {}
+        for name in columns:
+            counts = Counter(filled_texts(table.columns[name]))
+            kept = sorted(
+                {*most_frequent(counts, options.max_categories), *{""} & set(counts)}
+            )
+            rest = sorted(set(counts) - set(kept))
+            if len(rest) < 2:
+                categories.append(sorted([*kept, *rest]))
+                continue
+            categories.append([*kept, OTHER])
+            notes[name] = (
+                f"{len(rest)} of {len(counts)} categories share one feature "
+                f"({how_rare([counts[text] for text in rest])})"
+            )
+        return cls(columns, categories, notes=notes)
 
     def features(self) -> list[tuple[str, str]]:
         """``column=category``."""
@@ -122,16 +149,16 @@ class CategoryBlock(Block):
             for category in categories
         ]
 
-    def _cells(self, table: Table) -> Iterator[tuple[str, list[str], list[str]]]:
-        """Each column with its cells and its categories."""
-        for name, categories in zip(self.columns, self.categories, strict=True):
-            yield name, filled_texts(table.columns[name]), categories
-
     def transform(self, table: Table) -> Features:
-        """One-hot rows."""
-        return np.hstack(
-            [_one_hot(cells, kept) for _, cells, kept in self._cells(table)]
-        )
+        """One-hot rows; the column of OTHER is for all that have none of their own."""
+        blocks = []
+        for name, categories in zip(self.columns, self.categories, strict=True):
+            places = {category: place for place, category in enumerate(categories)}
+            other = places.get(OTHER, -1)
+            cells = filled_texts(table.columns[name])
+            columns = np.array([places.get(text, other) for text in cells])
+            blocks.append(np.equal.outer(columns, np.arange(len(categories))))
+        return np.hstack(blocks).astype(np.float32)
 
     def unseen(self, table: Table) -> dict[str, list[str]]:
         """Cells by column whose category was not there in fitting, as far as is known.
@@ -139,24 +166,13 @@ class CategoryBlock(Block):
         Categories that share a feature were not kept: a new one counts as one of them.
         """
         unseen = {}
-        for name, cells, categories in self._cells(table):
-            new = set(cells).difference(categories) if OTHER not in categories else ()
-            if new:
-                unseen[name] = [_category_name(text) for text in cells if text in new]
+        for name, categories in zip(self.columns, self.categories, strict=True):
+            known = set(categories)
+            cells = filled_texts(table.columns[name])
+            new = [text for text in cells if text not in known]
+            if new and OTHER not in known:
+                unseen[name] = [_category_name(text) for text in new]
         return unseen
-
-    def left_out(self, table: Table) -> dict[str, str]:
-        """How many categories share a feature, and why."""
-        notes = {}
-        for name, cells, categories in self._cells(table):
-            if OTHER in categories:
-                counts = Counter(cells)
-                rare = [counts[text] for text in set(cells).difference(categories)]
-                notes[name] = (
-                    f"{len(rare)} of {len(counts)} categories share one feature "
-                    f"({how_rare(rare)})"
-                )
-        return notes
 
 
 def _number_matrix(table: Table, columns: list[str]) -> Floats:
@@ -190,9 +206,8 @@ def to_normal(values: Floats, grid: Floats) -> Floats:
 
 def most_frequent(counts: Counter[str], most: int) -> list[str]:
     """Those that occur at least twice, at most ``most`` of them (0: all), sorted."""
-    often = [text for text, count in counts.items() if count > 1]
-    often.sort(key=lambda text: (-counts[text], text))
-    return sorted(often[:most] if most else often)
+    often = [text for text in sorted(counts) if counts[text] > 1]
+    return sorted(sorted(often, key=lambda text: -counts[text])[: most or None])
 
 
 def how_rare(counts: Sequence[int]) -> str:
@@ -200,22 +215,6 @@ def how_rare(counts: Sequence[int]) -> str:
     if max(counts) == 1:
         return "with one node each"
     return f"with up to {max(counts)} nodes; --max-categories 0 keeps them"
-
-
-def _kept_categories(texts: list[str], most: int) -> list[str]:
-    """The frequent ones and the empty text, then OTHER if it stands for several."""
-    counts = Counter(texts)
-    kept = sorted({*most_frequent(counts, most), *{""} & set(counts)})
-    rest = sorted(set(counts) - set(kept))
-    return sorted([*kept, *rest]) if len(rest) < 2 else [*kept, OTHER]
-
-
-def _one_hot(texts: list[str], categories: list[str]) -> Features:
-    """A column per category, that of OTHER for all that have none of their own."""
-    places = {category: place for place, category in enumerate(categories)}
-    columns = np.array([places.get(text, places.get(OTHER, -1)) for text in texts])
-    is_column = np.equal.outer(columns, np.arange(len(categories)))
-    return np.asarray(is_column, dtype=np.float32)
 
 
 def _category_name(category: str) -> str:

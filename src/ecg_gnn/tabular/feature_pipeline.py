@@ -1,7 +1,7 @@
 """All columns of a table to one feature matrix; stored without pickle."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +94,7 @@ class FeaturePipeline:
             for key, value in vars(block).items():
                 if isinstance(value, np.ndarray):
                     arrays[f"{place}.{key}"] = value
-                else:
+                elif key != "notes":
                     blocks[-1][key] = value
         plain = {
             "dropped": dict(self.dropped),
@@ -127,32 +127,20 @@ class FeaturePipeline:
 def _try_out(block: Block) -> None:
     """Refuse a block from a file that does not make finite numbers of a row.
 
-    Its arrays must be finite, too, with an entry per column or, of texts, per word.
+    Its arrays must be finite, too, and its texts distinct.
     """
-    for name in ("columns", "words", "elements"):
-        if (texts := getattr(block, name, None)) is not None:
-            _check_distinct(name, texts)
-    for texts in getattr(block, "categories", ()):
-        _check_distinct("categories", texts)
-    arrays = {k: v for k, v in vars(block).items() if isinstance(v, np.ndarray)}
-    for name, array in arrays.items():
-        if array.dtype.kind != "f" or not np.isfinite(array).all():
-            raise ValueError(f"{name} must be finite numbers")
-        if len(array) != len(block.columns) and not isinstance(block, TextBlock):
-            raise ValueError(f"{name} must have an entry per column")
-        if name == "grids" and (np.diff(array) < 0).any():
-            raise ValueError(f"{name} must be sorted")
+    lists = [getattr(block, name, None) for name in ("columns", "words", "elements")]
+    for texts in [*lists, *getattr(block, "categories", ())]:
+        are_texts = type(texts) is list and all(type(each) is str for each in texts)
+        if texts is not None and not (are_texts and len(set(texts)) == len(texts)):
+            raise ValueError(f"{texts!r:.60} must be distinct texts")
+    for array in vars(block).values():
+        if isinstance(array, np.ndarray) and not np.isfinite(array.astype(float)).all():
+            raise ValueError("arrays must be finite numbers")
     with np.errstate(all="ignore"):
         row = block.transform(Table("", {name: [None] for name in block.columns}))
     if row.shape != (1, len(block.features())) or not np.isfinite(row).all():
         raise ValueError("features must have names and be finite")
-
-
-def _check_distinct(name: str, texts: Any) -> None:
-    if type(texts) is not list or len({str(each) for each in texts}) != len(texts):
-        raise ValueError(f"{name} must be a list of distinct texts")
-    if not all(isinstance(each, str) for each in texts):
-        raise ValueError(f"{name} must be texts")
 
 
 def fit_features(
@@ -183,9 +171,9 @@ def fit_features(
         if guess.kind and guess.why and not said:
             decisions[name] = guess.explain(name)
     blocks = _fit_blocks(table, kinds, options)
-    notes = [block.left_out(table) for block in blocks]
-    notes.append({name: _explain_written(name, written, table) for name in marks})
-    for name, note in (item for each in notes for item in each.items()):
+    notes = [note for block in blocks for note in block.notes.items()]
+    notes += [(name, _explain_written(name, written, table)) for name in marks]
+    for name, note in notes:
         decisions[name] = "; ".join(filter(None, [decisions.get(name), note]))
     missing = tuple(options.missing)
     return FeaturePipeline(tuple(blocks), dropped, missing, marks, decisions)
@@ -195,25 +183,22 @@ def _fit_blocks(
     table: Table, kinds: Mapping[str, str], options: "ImportOptions"
 ) -> list[Block]:
     by_kind = {kind: [n for n, one in kinds.items() if one == kind] for kind in KINDS}
-    encoding = options.encoding if options.scale else "raw"
-    blocks: list[Block] = []
+    raw = replace(options, encoding="raw")
+    options = options if options.scale else raw
     numbers = by_kind["numeric"] + by_kind["ordinal"]
     # Values that are kept stay together, in the order of the file.
-    flags = [n for n in numbers if encoding != "raw" and _is_flag(table, n)]
-    if others := [name for name in numbers if name not in flags]:
-        blocks.append(NumericBlock.fit(table, others, encoding=encoding))
+    flags = [n for n in numbers if options.encoding != "raw" and _is_flag(table, n)]
+    others = [name for name in numbers if name not in flags]
+    categories = by_kind["categorical"] + by_kind["ordinal"]
+    blocks: list[Block] = []
+    if others:
+        blocks.append(NumericBlock.fit(table, others, options))
     if flags:
-        blocks.append(NumericBlock.fit(table, flags, encoding="raw"))
-    most = options.max_categories
-    if names := by_kind["categorical"] + by_kind["ordinal"]:
-        blocks.append(CategoryBlock.fit(table, names, most=most))
-    for name in by_kind["set"]:
-        blocks.append(SetBlock.fit(table, name, encoding=encoding, most=most))
-    for name in by_kind["date"]:
-        blocks.append(DateBlock.fit(table, name, encoding=encoding))
-    hashed, most = options.hashed, options.max_words
-    for name in by_kind["text"]:
-        blocks.append(TextBlock.fit(table, name, hashed=hashed, most=most))
+        blocks.append(NumericBlock.fit(table, flags, raw))
+    if categories:
+        blocks.append(CategoryBlock.fit(table, categories, options))
+    for block in (SetBlock, DateBlock, TextBlock):
+        blocks += [block.fit(table, [n], options) for n in by_kind[block.kind]]
     return blocks
 
 

@@ -1,7 +1,5 @@
-"""Whole graphs from one file or object: NPZ, PyG ``Data``, NetworkX, GraphML, MAT."""
+"""Whole graphs: the benchmark's .npz files, and PyG's ``Data``."""
 
-import json
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -9,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
 from ecg_gnn.data.graph_checks import (
     FEATURES_KEY,
@@ -20,74 +17,23 @@ from ecg_gnn.data.graph_checks import (
     check_mask,
 )
 from ecg_gnn.data.graph_storage import DIRECTED_KEY, NAMES_KEY, is_directed, node_names
-from ecg_gnn.reading import AnyArray, check_cells, check_file, read_archive, refusing
-from ecg_gnn.reading.tensor_files import dense_array, read_safetensors, read_torch
+from ecg_gnn.reading import AnyArray, read_archive
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular.columns import Column, Table, as_text
-from ecg_gnn.tabular.importing import ImportOptions, assemble, import_tables
-from ecg_gnn.tabular.labels import Masks
-from ecg_gnn.tabular.matrix_files import read_facebook
+from ecg_gnn.tabular.importing import ImportOptions, assemble
 from ecg_gnn.tabular.named_graph import NamedGraph
-from ecg_gnn.tabular.table_files import GRAPH_LABEL, GRAPH_TYPES, type_of
 
 ID = "id"
-_SAVED = "a PyG Data, or a dictionary of its tensors, as torch.save writes it"
-_DATA_KEYS = ("x", "y", "edge_index", "train_mask", "val_mask", "test_mask")
+GRAPH_LABEL = "label"
+"""What the label is called that a graph holds without a name for it."""
 
 
 def import_graph(path: str | Path, options: ImportOptions) -> NamedGraph:
-    """Import a file that holds a whole graph, by its ending.
+    """Import an ``.npz`` file as ``ecg-gnn run`` reads it.
 
-    ``.npz`` as ``ecg-gnn run`` reads it (labels may be -1, ``node_ids`` may name
-    nodes), ``.pt`` a PyG ``Data`` or a dictionary of its tensors, ``.safetensors`` the
-    same tensors, ``.graphml`` with the label among the nodes' attributes, ``.mat`` a
-    network of facebook100.
+    Beyond that, labels may be -1 or texts, and ``node_ids`` may name nodes.
     """
     path = Path(path)
-    file_type = type_of(path, GRAPH_TYPES)
-    check_file(path)
-    return _READERS[file_type.suffix](path, options)
-
-
-def from_data(data: Any, options: ImportOptions | None = None) -> NamedGraph:
-    """Import a PyG ``Data``: ``x``, ``y`` (-1: unlabelled), ``edge_index``, masks.
-
-    Masks are one split ``[N]`` or several ``[N, S]``, as PyG has them.
-    """
-    values = {key: data[key] for key in _DATA_KEYS if data.get(key) is not None}
-    return _from_tensors("data", values, options or ImportOptions(label=GRAPH_LABEL))
-
-
-def from_networkx(
-    graph: Any, options: ImportOptions, *, source: str = "graph"
-) -> NamedGraph:
-    """Import a NetworkX graph whose label and features are attributes of its nodes."""
-    attributes = [each for _, each in graph.nodes(data=True)]
-    columns: dict[str, Column] = {ID: [str(node) for node in graph.nodes]}
-    for name in dict.fromkeys(key for each in attributes for key in each):
-        if name != ID:
-            values = [each.get(name) for each in attributes]
-            columns[str(name)] = [_attribute_text(value) for value in values]
-    edges: dict[str, Column] = {
-        "source": [str(source) for source, _ in graph.edges()],
-        "target": [str(target) for _, target in graph.edges()],
-    }
-    check_cells(source, [len(columns[ID]), len(columns)], options.max_cells)
-    options = replace(
-        options, id=ID, source="source", target="target", directed=graph.is_directed()
-    )
-    return import_tables(Table(source, columns), Table(source, edges), options)
-
-
-def _attribute_text(value: Any) -> str | None:
-    """An attribute as a cell; several values as the JSON list that tables have."""
-    if isinstance(value, list | tuple | set | frozenset):
-        return json.dumps([str(each) for each in value])
-    return None if value is None else str(value)
-
-
-def _read_npz(path: Path, options: ImportOptions) -> NamedGraph:
-    """Read a graph in the benchmark's format, with names of nodes if it has them."""
     check = partial(check_keys, str(path))
     known = [*GRAPH_KEYS, *MASK_KEYS, NAMES_KEY, DIRECTED_KEY]
     arrays = read_archive(path, known, check, most=options.max_cells)
@@ -95,65 +41,23 @@ def _read_npz(path: Path, options: ImportOptions) -> NamedGraph:
     return _from_arrays(str(path), arrays, replace(options, directed=directed))
 
 
-def _read_pt(path: Path, options: ImportOptions) -> NamedGraph:
-    """Read a PyG ``Data``, or a dictionary of its tensors, that torch saved."""
-    from torch_geometric.data import Data
-    from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
-    from torch_geometric.data.storage import GlobalStorage
+def from_data(data: Any, options: ImportOptions | None = None) -> NamedGraph:
+    """Import a PyG ``Data``: ``x``, ``y`` (-1: unlabelled), ``edge_index``, masks.
 
-    allowed = [Data, DataEdgeAttr, DataTensorAttr, GlobalStorage]
-    saved = read_torch(path, _SAVED, allowed, most=options.max_cells)
-    with refusing(str(path), _SAVED):
-        values = saved if isinstance(saved, dict) else saved.to_dict()
-    return _from_tensors(str(path), values, options)
-
-
-def _read_tensors(path: Path, options: ImportOptions) -> NamedGraph:
-    """Read the tensors of a PyG ``Data`` from a .safetensors file."""
-    tensors = read_safetensors(path, most=options.max_cells)
-    return _from_tensors(str(path), tensors, options)
-
-
-def _read_graphml(path: Path, options: ImportOptions) -> NamedGraph:
-    """Read a GraphML file whose label and features are attributes of its nodes."""
-    import networkx as nx
-
-    with refusing(str(path), "a GraphML file"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of keys without a type, which are texts
-        graph = nx.read_graphml(path)
-    return from_networkx(graph, options, source=str(path))
-
-
-def _read_mat(path: Path, options: ImportOptions) -> NamedGraph:
-    """Read a network of facebook100; nodes are numbered in the order of the file."""
-    columns, pairs = read_facebook(path, options.max_cells)
-    ids = tuple(str(row) for row in range(len(next(iter(columns.values())))))
-    return assemble(Table(str(path), {ID: list(ids), **columns}), ids, pairs, options)
-
-
-def _from_tensors(
-    source: str, values: Mapping[str, Any], options: ImportOptions
-) -> NamedGraph:
-    for key in ("x", "y", "edge_index"):
-        if not isinstance(values.get(key), Tensor):
-            raise InputError(
-                f"{source}: must have the tensors x, y and edge_index (no {key!r})"
-            )
-    dense = {
-        key: dense_array(f"{source}: {key!r}", value, most=options.max_cells)
-        for key, value in values.items()
-        if key in _DATA_KEYS and isinstance(value, Tensor)
-    }
+    Masks are one split ``[N]`` or several ``[N, S]``, as PyG has them.
+    """
+    if missing := [key for key in ("x", "y", "edge_index") if data.get(key) is None]:
+        raise InputError(f"data: must have x, y and edge_index (no {missing[0]!r})")
     arrays: dict[str, AnyArray] = {
-        FEATURES_KEY: dense["x"],
-        "node_labels": dense["y"].reshape(-1),
-        "edges": dense["edge_index"].T,
+        FEATURES_KEY: data.x.numpy(force=True),
+        "node_labels": data.y.numpy(force=True).reshape(-1),
+        "edges": data.edge_index.numpy(force=True).T,
     }
     for key in MASK_KEYS:
-        if (mask := dense.get(key.removesuffix("s"))) is not None:
-            arrays[key] = np.atleast_2d(mask.T)
-    check_keys(source, arrays)
-    return _from_arrays(source, arrays, options)
+        if (mask := data.get(key.removesuffix("s"))) is not None:
+            arrays[key] = np.atleast_2d(mask.numpy(force=True).T)
+    check_keys("data", arrays)
+    return _from_arrays("data", arrays, options or ImportOptions(label=GRAPH_LABEL))
 
 
 def _from_arrays(
@@ -180,12 +84,9 @@ def _from_arrays(
         kinds=dict.fromkeys(kept, "numeric") | {**options.kinds},
         scale=False,
     )
-    masks: Masks | None = None
+    masks = None
     if MASK_KEYS[0] in arrays:
-        train, val, test = (
-            check_mask(source, key, arrays[key], len(x)) for key in MASK_KEYS
-        )
-        masks = train, val, test
+        masks = [check_mask(source, key, arrays[key], len(x)) for key in MASK_KEYS]
     return assemble(Table(source, columns | every), ids, pairs, given, masks=masks)
 
 
@@ -200,12 +101,3 @@ def _labels(source: str, y: AnyArray) -> list[str | None]:
     if y.dtype.kind == "f" and (y != np.floor(y))[~np.isnan(y)].any():
         return [as_text(value) for value in y.tolist()]
     return [as_text(value) if value >= 0 else None for value in y.tolist()]
-
-
-_READERS = {
-    ".npz": _read_npz,
-    ".pt": _read_pt,
-    ".safetensors": _read_tensors,
-    ".graphml": _read_graphml,
-    ".mat": _read_mat,
-}

@@ -13,7 +13,6 @@ from ecg_gnn.tabular.columns import (
     and_more,
     filled_texts,
     first_non_number,
-    is_number,
     parse_numbers,
     present_texts,
 )
@@ -29,11 +28,7 @@ _MIN_CLASS_SIZE = 3
 _STRONG_IMBALANCE = 100
 # Undirected graphs are written with every edge once, or with every edge both ways.
 _SOME_BOTH_WAYS = (0.05, 0.95)
-_NO_PAIRS = np.empty((0, 2), dtype=np.int64)
 _ENOUGH_ROWS = 10  # with each value of a column that tells the label
-_GLANCE = 1000
-# Like a missing value, but people do have classes of these names.
-_LIKE_MISSING = frozenset(["unknown", "missing", "?"])
 
 
 def describe_import(
@@ -88,17 +83,11 @@ def import_warnings(
     columns: Sequence[str],
     classes: Mapping[str, int],
     label: str,
-    undirected: NDArray[np.int64] = _NO_PAIRS,
+    undirected: NDArray[np.int64],
 ) -> list[str]:
     """Warnings of ``columns`` that are nearly numbers, and of odd ``classes``.
 
     Also of pairs of nodes, taken as ``undirected``, that are not.
-
-    Examples:
-        >>> cells = [str(row) for row in range(39)] + ["forty"]
-        >>> table = Table("nodes.csv", {"age": cells, "kind": ["a", "b"] * 20})
-        >>> import_warnings(table, ["age"], {"a": 20, "b": 20}, "kind")[0][:58]
-        "'age' is not read as numbers: 39 of 40 values are, but not"
     """
     notes = [_nearly_numbers(nodes, name) for name in columns]
     notes += [*_class_warnings(classes, label), _direction(undirected)]
@@ -126,7 +115,7 @@ def _nearly_numbers(nodes: Table, name: str) -> str | None:
     if parse_numbers(nodes.columns[name]) is not None:
         return None
     values = present_texts(nodes.columns[name])
-    numbers = sum(map(is_number, values))
+    numbers = sum(parse_numbers([value]) is not None for value in values)
     if numbers < _NEARLY_ALL * len(values):
         return None
     row, text = first_non_number(nodes.columns[name])
@@ -138,13 +127,6 @@ def _nearly_numbers(nodes: Table, name: str) -> str | None:
 
 def _class_warnings(classes: Mapping[str, int], label: str) -> Iterator[str]:
     """Of classes that may be a mistake, or are hard to learn."""
-    for name, count in classes.items():
-        if name.lower() in _LIKE_MISSING:
-            yield (
-                f"{label!r} has a class {name!r} ({count} nodes), which reads like a "
-                f"missing value: if it is one, --missing {quote(name)} makes these "
-                "nodes unlabelled"
-            )
     if rare := [name for name, count in classes.items() if count < _MIN_CLASS_SIZE]:
         names = ", ".join(f"{name!r:.40}" for name in rare[:3])
         yield (
@@ -162,31 +144,20 @@ def _class_warnings(classes: Mapping[str, int], label: str) -> Iterator[str]:
             "is nearly always right; choose and judge models by average precision "
             "(`--metric average-precision`), and look at its nodes one by one"
         )
-    first: dict[str, str] = {}
-    for name in classes:
-        other = first.setdefault(" ".join(name.split()).casefold(), name)
-        if other != name:
-            yield (
-                f"{label!r} has classes that differ in spaces or capitals only, such "
-                f"as {other!r:.60} and {name!r:.60}: are they one?"
-            )
-            return
 
 
 def _tells_the_label(
     nodes: Table, name: str, classes: Mapping[str, int], label: str
 ) -> str | None:
     """Whether each of a column's few values comes with one class only."""
-    # A glance is enough for most columns.
-    for step in (max(1, nodes.num_rows // _GLANCE), 1):
-        columns = (nodes.columns[each][::step] for each in (name, label))
-        pairs = zip(*map(filled_texts, columns), strict=True)
-        known = [pair for pair in pairs if all(pair) and pair[1] in classes]
-        values, told = {value for value, _ in known}, {kind for _, kind in known}
-        is_function = len(values) == len({*known})
-        few = len(known) >= _ENOUGH_ROWS * len(values)
-        if not (is_function and few and len(told) > 1):
-            return None
+    columns = (filled_texts(nodes.columns[each]) for each in (name, label))
+    pairs = zip(*columns, strict=True)
+    known = [pair for pair in pairs if all(pair) and pair[1] in classes]
+    values, told = {value for value, _ in known}, {kind for _, kind in known}
+    is_function = len(values) == len({*known})
+    few = len(known) >= _ENOUGH_ROWS * len(values)
+    if not (is_function and few and len(told) > 1):
+        return None
     return (
         f"each value of {name!r} comes with one class of {label!r}: if it is the label "
         f"under another name, or known only once the label is, --drop {quote(name)}"

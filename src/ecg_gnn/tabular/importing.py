@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from ecg_gnn.data import make_dataset
 from ecg_gnn.data.graph_checks import UNLABELLED
 from ecg_gnn.reading import max_cells
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
-from ecg_gnn.tabular.column_kinds import KINDS, NO_VALUES
+from ecg_gnn.tabular.column_kinds import KINDS
 from ecg_gnn.tabular.columns import (
     UNNAMED,
     Table,
@@ -25,8 +24,7 @@ from ecg_gnn.tabular.columns import (
 from ecg_gnn.tabular.feature_blocks import ENCODINGS, MAX_CATEGORIES
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline, fit_features
 from ecg_gnn.tabular.import_report import describe_import, import_warnings
-from ecg_gnn.tabular.labels import TASKS, Masks, read_labels, read_masks
-from ecg_gnn.tabular.matrix_files import MATRIX_SUFFIX, read_adjacency
+from ecg_gnn.tabular.labels import TASKS, read_labels, read_masks
 from ecg_gnn.tabular.named_graph import NamedGraph
 from ecg_gnn.tabular.node_names import Pairs, number_nodes, pair_nodes
 from ecg_gnn.tabular.structure_features import structure_features
@@ -107,8 +105,7 @@ def import_files(
 
     Args:
         nodes: A row per node.
-        edges: A row per edge; or an ``.npz`` file of a scipy sparse matrix, whose rows
-            are the nodes in the order of their table.
+        edges: A row per edge.
         options: Which columns are what.
         delimiter: Of text files; unless given, found in their headers.
 
@@ -122,17 +119,14 @@ def import_files(
         (('a', 'b'), 2)
     """
     read = partial(read_table, delimiter=delimiter, most=options.max_cells)
-    if Path(edges).suffix.lower() != MATRIX_SUFFIX:
-        return import_tables(read(nodes), read(edges), options)
-    table = read(nodes)
-    id_name, numbers = _number_nodes(table, options)
-    pairs = read_adjacency(Path(edges), len(numbers), options.max_cells)
-    return assemble(table, tuple(numbers), pairs, options, {"id": id_name})
+    return import_tables(read(nodes), read(edges), options)
 
 
 def import_tables(nodes: Table, edges: Table, options: ImportOptions) -> NamedGraph:
     """Make a graph of a table of nodes and a table of edges."""
-    id_name, numbers = _number_nodes(nodes, options)
+    nodes.column(options.label, "label")  # the likeliest mistake is reported first
+    id_name = options.id or _usual_column(list(nodes.columns), _IDS, 0)
+    numbers = number_nodes(nodes, id_name)
     names = list(edges.columns)
     has_index = names[0] == UNNAMED and len(names) > 2
     if has_index and are_row_numbers(edges.columns[UNNAMED]):
@@ -145,7 +139,7 @@ def import_tables(nodes: Table, edges: Table, options: ImportOptions) -> NamedGr
             f"{edges.source}: 'source' and 'target' must be two columns (got "
             f"{source!r} for both; the file has {names[:20]})"
         )
-    pairs = pair_nodes(edges, source, target, numbers, nodes)
+    pairs = pair_nodes(edges, source, target, numbers)
     columns = {"id": id_name, "source": source, "target": target}
     graph = assemble(nodes, tuple(numbers), pairs, options, columns)
     if unread := [name for name in names if name not in (source, target)]:
@@ -160,15 +154,15 @@ def assemble(
     ids: tuple[str, ...],
     pairs: Pairs,
     options: ImportOptions,
-    columns: Mapping[str, str] = MappingProxyType({}),
-    masks: Masks | None = None,
+    columns: Mapping[str, str] | None = None,
+    masks: Sequence[NDArray[np.bool_]] | None = None,
 ) -> NamedGraph:
     """Features, classes and splits of nodes whose edges are numbered already.
 
     ``columns`` are the id, source and target where they have other names.
     """
     nodes.column(options.label, "label")  # the likeliest mistake is reported first
-    columns = {"id": "id", "source": "source", "target": "target", **columns}
+    columns = {"id": "id", "source": "source", "target": "target"} | {**(columns or {})}
     names = _feature_columns(nodes, options, columns["id"])
     nodes = mark_missing(nodes, names, options.missing)
     words = [text for text in options.missing if parse_numbers([text]) is None]
@@ -177,7 +171,7 @@ def assemble(
     if options.splits:
         masks = read_masks(nodes, options.splits, labels.y)
     elif masks is not None:
-        masks = tuple(mask & (labels.y != UNLABELLED) for mask in masks)
+        masks = [mask & (labels.y != UNLABELLED) for mask in masks]
     pipeline = fit_features(nodes, names, options)
     dataset = make_dataset(
         name=Path(nodes.source).stem,
@@ -218,11 +212,6 @@ def _features(
             f"{nodes.source}: must have a column to make features of, or edges (got "
             f"{dict(pipeline.dropped)} and no edge)"
         )
-    if pipeline.dropped and set(pipeline.dropped.values()) == {NO_VALUES}:
-        raise InputError(
-            f"{nodes.source}: must have a column with values to make features of, or "
-            f"no column at all for those of the graph (got {dict(pipeline.dropped)})"
-        )
     return structure_features(pairs, nodes.num_rows)
 
 
@@ -234,19 +223,11 @@ def _feature_columns(nodes: Table, options: ImportOptions, id_name: str) -> list
     names = [name for name in given if name not in options.drop]
     if options.label in names:
         raise InputError(f"'features' must not have the label {options.label!r}")
-    if unused := [name for name in options.kinds if name not in names]:
-        raise InputError(
-            f"{', '.join(map(repr, KINDS[:-1]))} and {KINDS[-1]!r} must name features, "
-            f"{list(names)[:20]} (got {unused})"
-        )
+    for name, kind in options.kinds.items():
+        if name not in names:
+            got = f"{names[:20]} (got {name!r})"
+            raise InputError(f"{kind!r} must name features, {got}")
     return names
-
-
-def _number_nodes(nodes: Table, options: ImportOptions) -> tuple[str, dict[str, int]]:
-    """The column of names, and the number of every node."""
-    nodes.column(options.label, "label")  # the likeliest mistake is reported first
-    id_name = options.id or _usual_column(list(nodes.columns), _IDS, 0)
-    return id_name, number_nodes(nodes, id_name)
 
 
 def _usual_column(columns: Sequence[str], usual: Sequence[str], place: int) -> str:

@@ -31,8 +31,6 @@ _MAX_DIGITS = 17
 _SPLIT_NAMES = ("train", "val", "test")
 _SPLIT_PARTS = dict(train=0, training=0, val=1, valid=1, validation=1, test=2)
 
-Masks = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
-
 
 @dataclass(frozen=True, eq=False)
 class Labels:
@@ -109,7 +107,9 @@ def _part_names(bounds: NDArray[np.float64]) -> tuple[str, ...]:
     return (f"≤ {texts[0]}", *middle, f"> {texts[-1]}")
 
 
-def read_masks(nodes: Table, columns: Sequence[str], y: NDArray[np.int64]) -> Masks:
+def read_masks(
+    nodes: Table, columns: Sequence[str], y: NDArray[np.int64]
+) -> list[NDArray[np.bool_]]:
     """Train, validation and test masks [S, N] that columns spell out."""
     parts = np.full((len(columns), len(y)), -1)
     for split, column in enumerate(columns):
@@ -129,4 +129,4 @@ def read_masks(nodes: Table, columns: Sequence[str], y: NDArray[np.int64]) -> Ma
                 f"{nodes.source}: {column!r} must have train, val and test in rows "
                 f"with a label (got no {' and no '.join(lacking)})"
             )
-    return parts == 0, parts == 1, parts == 2
+    return [parts == part for part in range(3)]

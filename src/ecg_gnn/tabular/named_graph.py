@@ -71,8 +71,7 @@ class NamedGraph:
 def read_columns(path: Path, manifest: Mapping[str, Any]) -> dict[str, str]:
     """Which columns were the id, the label, source and target."""
     columns: dict[str, str] = entry(manifest, "columns", dict, path)
-    are_texts = all(isinstance(name, str) for name in columns.values())
-    if sorted(columns) != sorted(_COLUMNS) or not are_texts:
+    if {*columns} != {*_COLUMNS} or {*map(type, columns.values())} != {str}:
         raise InputError(
             f"{path}: 'columns' must name {list(_COLUMNS)} (got {columns!r:.60})"
         )

@@ -1,19 +1,13 @@
-"""Tables from CSV and Parquet files, and back.
-
-A new type of file is one entry in ``TABLE_TYPES`` or ``GRAPH_TYPES`` and one function;
-the help of ``ecg-gnn data import``, the messages and the choice of a
-reader by a file's ending follow from the entry.
-"""
+"""Tables from CSV and Parquet files, and back."""
 
 import csv
-import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,56 +17,23 @@ from ecg_gnn.tabular.columns import Column, Table
 
 Columns = dict[str, Column]
 
-_MIN_CELL_LENGTH = 131_072  # the csv module's own limit
 _DELIMITERS = ",;\t|"
 _QUOTED = re.compile(r'"[^"]*"')
-
-
-class FileType(NamedTuple):
-    """One type of file: what people call it, and how names of such files end."""
-
-    name: str
-    suffix: str
-    read: Callable[[Path, str | None, int], Columns] | None = None
-    """Of a table: takes a delimiter (None: found in the header), and the most cells."""
-    write: Callable[[Path, str, Mapping[str, Iterable[Any]]], None] | None = None
-    """If we write such files, too."""
-    delimiter: str = ","
-    """What separates the cells that we write."""
-
-
-def list_suffixes(types: Sequence[FileType], *, names: bool = False) -> str:
-    """The endings of file types as a phrase, each after the type's name if asked.
-
-    Examples:
-        >>> list_suffixes(TABLE_TYPES)
-        '.csv, .tsv, .txt or .parquet'
-    """
-    shown = [f"{each.name} ({each.suffix})" if names else each.suffix for each in types]
-    return f"{', '.join(shown[:-1])} or {shown[-1]}"
-
-
-def type_of(path: Path, types: Sequence[FileType]) -> FileType:
-    """The type of a file by its ending, which must be one of ``types``."""
-    by_suffix = {each.suffix: each for each in types}
-    check_choice(f"ending of {path}", path.suffix.lower(), by_suffix)
-    return by_suffix[path.suffix.lower()]
 
 
 def read_table(
     path: str | Path, *, delimiter: str | None = None, most: int | None = None
 ) -> Table:
-    """Read a table by its file's ending, one of those in ``TABLE_TYPES``.
+    """Read a table by its file's ending, one of ``TABLE_SUFFIXES``.
 
     The ``delimiter`` of a text file is by default the one that its header has most
     often; for ``most`` see :func:`ecg_gnn.reading.check_cells`.
     """
     path = Path(path)
-    file_type = type_of(path, TABLE_TYPES)
+    check_choice(f"ending of {path}", suffix := path.suffix.lower(), TABLE_SUFFIXES)
     check_file(path)
-    assert file_type.read is not None
     try:
-        columns = file_type.read(path, delimiter, max_cells(most))
+        columns = _READERS[suffix](path, delimiter, max_cells(most))
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"{path}: cannot be read ({reason})") from error
@@ -84,9 +45,8 @@ def read_table(
 
 def write_table(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
     """Write columns by a file's ending; the caller makes it atomic."""
-    file_type = type_of(path, [each for each in TABLE_TYPES if each.write])
-    assert file_type.write is not None
-    file_type.write(path, file_type.delimiter, columns)
+    check_choice(f"ending of {path}", suffix := path.suffix.lower(), WRITABLE_SUFFIXES)
+    _WRITERS[suffix](path, columns)
 
 
 # --- CSV ------------------------------------------------------------------------------
@@ -96,16 +56,16 @@ def _read_csv(path: Path, delimiter: str | None, most: int) -> Columns:
     """Read text whose cells are separated by one character."""
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise InputError(f"'delimiter' must be one character (got {delimiter!r})")
+    # A file without an end of line would be one cell.
+    check_cells(str(path), [path.stat().st_size // BYTES_PER_CELL], most)
+    csv.field_size_limit(sys.maxsize)
     try:
-        longest = max(_MIN_CELL_LENGTH, min(most, sys.maxsize - 1))
-        csv.field_size_limit(longest)  # a text may be one long cell
         # newline="": a quoted cell may have lines of its own.
         with path.open(encoding="utf-8-sig", newline="") as file:
             # strict: half a quoted cell at the end is refused.
-            lines = _lines(path, file, longest)
-            header = next((line for line in lines if line.strip("\r\n")), "")
+            header = next((line for line in file if line.strip("\r\n")), "")
             mark = delimiter or _guess_delimiter(path, header)
-            rows = csv.reader(chain([header], lines), delimiter=mark, strict=True)
+            rows = csv.reader(chain([header], file), delimiter=mark, strict=True)
             return _columns(path, (row for row in rows if row), most)
     except UnicodeDecodeError as error:
         raise InputError(
@@ -119,26 +79,17 @@ def _read_csv(path: Path, delimiter: str | None, most: int) -> Columns:
 def _guess_delimiter(path: Path, header: str) -> str:
     """What separates the names of a header, the file type's own if nothing does."""
     bare = _QUOTED.sub("", header)
-    marks = (type_of(path, TABLE_TYPES).delimiter, *_DELIMITERS)
-    most: str = max(marks, key=bare.count)
+    most: str = max([_usual_delimiter(path), *_DELIMITERS], key=bare.count)
     return most
 
 
-def _lines(path: Path, file: IO[str], longest: int) -> Iterator[str]:
-    """The lines, of which one without an end would be read until memory is full."""
-    while line := file.readline(longest + 1):
-        if len(line) > longest:
-            raise InputError(
-                f"{path}: every line must have at most {longest} characters (got more)"
-            )
-        yield line
+def _usual_delimiter(path: Path) -> str:
+    return "\t" if path.suffix.lower() == ".tsv" else ","
 
 
-def _write_csv(
-    path: Path, delimiter: str, columns: Mapping[str, Iterable[Any]]
-) -> None:
+def _write_csv(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter=delimiter)
+        writer = csv.writer(file, delimiter=_usual_delimiter(path))
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))
 
@@ -182,80 +133,52 @@ def _pyarrow() -> tuple[Any, Any]:
 
 
 def _read_parquet(path: Path, delimiter: str | None, most: int) -> Columns:
-    """Read floating-point numbers as numbers, lists as JSON, all else as texts."""
-    _, parquet = _pyarrow()
+    """Read floating-point numbers as numbers, all else as texts."""
+    pa, parquet = _pyarrow()
     with refusing(str(path), "a whole Parquet file"):
         with parquet.ParquetFile(path) as file:
-            _check_parquet_size(str(path), file.metadata, most)
-            leaves = [file.schema.column(i) for i in range(file.metadata.num_columns)]
+            # What its footer claims is checked before memory is taken for it.
+            meta, schema = file.metadata, file.schema_arrow
+        check_cells(str(path), [meta.num_rows, meta.num_columns], most)
+        groups = [meta.row_group(place) for place in range(meta.num_row_groups)]
+        unpacked = sum(group.total_byte_size for group in groups)
+        check_cells(str(path), [unpacked // BYTES_PER_CELL], most)
+        for field in schema:
+            if not _is_plain(pa.types, field.type):
+                raise InputError(
+                    f"{path}: {field.name!r} must be numbers, dates or texts (got the "
+                    f"type {field.type}; lists may be texts such as a;b)"
+                )
         # As dictionaries: a long text that a small file repeats is in memory once.
-        texts = [leaf.path for leaf in leaves if leaf.logical_type.type == "STRING"]
+        texts = [each.name for each in schema if str(each.type).endswith("string")]
         with parquet.ParquetFile(
             path, read_dictionary=texts, page_checksum_verification=True
         ) as file:
             table = file.read()
         table.validate(full=True)
-        columns = [
-            (name, _parquet_column(str(path), name, column, most))
-            for name, column in zip(table.column_names, table.columns, strict=True)
-        ]
-    _check_header(path, [name for name, _ in columns])
-    return dict(columns)
+        _check_header(path, names := table.column_names)
+        return {name: _parquet_column(pa.types, table[name]) for name in names}
 
 
-def _write_parquet(
-    path: Path, delimiter: str, columns: Mapping[str, Iterable[Any]]
-) -> None:
+def _write_parquet(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
     pa, parquet = _pyarrow()
     table = pa.table({name: list(values) for name, values in columns.items()})
     parquet.write_table(table, path, write_page_checksum=True)
 
 
-def _check_parquet_size(source: str, meta: Any, most: int) -> None:
-    """Refuse a file by what its footer claims, before memory is taken for it."""
-    check_cells(source, [meta.num_rows, meta.num_columns], most)
-    groups = [meta.row_group(place) for place in range(meta.num_row_groups)]
-    unpacked = sum(group.total_byte_size for group in groups)
-    check_cells(source, [unpacked // BYTES_PER_CELL], most)
-    columns = [g.column(place) for g in groups for place in range(g.num_columns)]
-    check_cells(source, [sum(column.num_values for column in columns)], most)
+def _is_plain(types: Any, kind: Any) -> bool:
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    unread = ("nested", "binary", "large_binary", "binary_view", "fixed_size_binary")
+    return not any(getattr(types, f"is_{each}")(kind) for each in unread)
 
 
-def _parquet_column(source: str, name: str, column: Any, most: int) -> Column:
-    import pyarrow as pa
-
-    if is_list := pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
-        values = pa.chunked_array(
-            [chunk.flatten() for chunk in column.chunks], column.type.value_type
-        )
-    else:
-        values = column
-    is_dictionary = pa.types.is_dictionary(values.type)
-    kind = values.type.value_type if is_dictionary else values.type
-    refused = ("nested", "binary", "large_binary", "binary_view", "fixed_size_binary")
-    if any(getattr(pa.types, f"is_{each}")(kind) for each in refused):
-        raise InputError(
-            f"{source}: {name!r} must be numbers, texts or lists of them (got the "
-            f"type {column.type})"
-        )
-    if is_list:
-        return _list_texts(source, column, values, most)
-    if is_dictionary:
+def _parquet_column(types: Any, column: Any) -> Column:
+    if types.is_dictionary(column.type):
         return [text for chunk in column.chunks for text in _shared_texts(chunk)]
-    if pa.types.is_floating(kind):
+    if types.is_floating(column.type):
         return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
     return [None if value is None else str(value) for value in column.to_pylist()]
-
-
-def _list_texts(source: str, lists: Any, values: Any, most: int) -> list[str | None]:
-    """Lists as JSON; ``values`` are those of all of them."""
-    chunks = [chunk for chunk in values.chunks if hasattr(chunk, "dictionary")]
-    texts = (text for chunk in chunks for text in _shared_texts(chunk))
-    # A short file may repeat a long text, here for the first time in full.
-    length = sum(len(text or "") for text in texts)
-    check_cells(source, [length // BYTES_PER_CELL], most)
-    cells = lists.to_pylist()
-    return [None if each is None else json.dumps(each, default=str) for each in cells]
 
 
 def _shared_texts(chunk: Any) -> list[str | None]:
@@ -264,20 +187,12 @@ def _shared_texts(chunk: Any) -> list[str | None]:
     return [None if place is None else texts[place] for place in chunk.indices.tolist()]
 
 
-TABLE_TYPES = (
-    FileType("CSV", ".csv", _read_csv, _write_csv),
-    FileType("TSV", ".tsv", _read_csv, _write_csv, delimiter="\t"),
-    FileType("text", ".txt", _read_csv),
-    FileType("Parquet", ".parquet", _read_parquet, _write_parquet),
-)
-GRAPH_TYPES = (
-    FileType("NPZ", ".npz"),
-    FileType("saved PyG Data", ".pt"),
-    FileType("PyG tensors", ".safetensors"),
-    FileType("GraphML", ".graphml"),
-    FileType("facebook100", ".mat"),
-)
-"""Of a whole graph; their readers, in ``graph_files``, come with torch."""
-GRAPH_LABEL = "label"
-"""What the label is called that such a file holds without a name for it."""
-WRITABLE_SUFFIXES = tuple(each.suffix for each in TABLE_TYPES if each.write)
+_READERS = {
+    ".csv": _read_csv,
+    ".tsv": _read_csv,
+    ".txt": _read_csv,
+    ".parquet": _read_parquet,
+}
+TABLE_SUFFIXES = tuple(_READERS)
+_WRITERS = {".csv": _write_csv, ".tsv": _write_csv, ".parquet": _write_parquet}
+WRITABLE_SUFFIXES = tuple(_WRITERS)

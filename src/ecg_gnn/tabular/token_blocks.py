@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from ecg_gnn.tabular.feature_blocks import (
     most_frequent,
     to_normal,
 )
+
+if TYPE_CHECKING:
+    from ecg_gnn.tabular.importing import ImportOptions
 
 MAX_WORDS = 2048
 """Features that one column of text gets, unless the user says."""
@@ -46,16 +49,26 @@ class TextBlock(Block):
             raise ValueError(f"{self.width} features")
 
     @classmethod
-    def fit(cls, table: Table, column: str, *, hashed: bool, most: int) -> "TextBlock":
-        """Learn the vocabulary, if there is to be one, of at most ``most`` words."""
-        if hashed:
-            return cls([column], None, np.ones(0), min(most or MAX_WORDS, _MAX_HASHES))
+    def fit(
+        cls, table: Table, columns: list[str], options: "ImportOptions"
+    ) -> "TextBlock":
+        """Learn the vocabulary, if there is to be one."""
+        (column,), most = columns, options.max_words
+        if options.hashed:
+            return cls(columns, None, np.ones(0), min(most or MAX_WORDS, _MAX_HASHES))
         texts = filled_texts(table.columns[column])
-        if not any(WORD.search(text) for text in texts):
+        found = {word for text in texts for word in WORD.findall(text.lower())}
+        if not found:
             raise InputError(f"{table.source}: {column!r} must have words (got none)")
         vectorizer = _tfidf(max_features=most or None).fit(texts)
         words = vectorizer.get_feature_names_out().tolist()
-        return cls([column], words, vectorizer.idf_, len(words))
+        notes = {}
+        if rest := len(found.difference(words)):
+            notes[column] = (
+                f"{rest} of {len(found)} words, the rarest, have no feature "
+                "(--max-words 0 keeps all)"
+            )
+        return cls(columns, words, vectorizer.idf_, len(words), notes=notes)
 
     def features(self) -> list[tuple[str, str]]:
         """``column:word``, or ``column#number``."""
@@ -78,20 +91,6 @@ class TextBlock(Block):
             vectorizer.idf_ = self.idf
         rows: Features = vectorizer.transform(texts).toarray().astype(np.float32)
         return rows
-
-    def left_out(self, table: Table) -> dict[str, str]:
-        """How many words have no feature."""
-        (column,) = self.columns
-        if self.words is None:
-            return {}
-        texts = filled_texts(table.columns[column])
-        words = {word for text in texts for word in WORD.findall(text.lower())}
-        if not (rest := len(words.difference(self.words))):
-            return {}
-        return {
-            column: f"{rest} of {len(words)} words, the rarest, have no feature "
-            "(--max-words 0 keeps all)"
-        }
 
 
 def _tfidf(**options: Any) -> Any:
@@ -117,15 +116,26 @@ class SetBlock(Block):
     """Quantiles of the number of elements, ``[1, G]``; None for the number itself."""
 
     @classmethod
-    def fit(cls, table: Table, column: str, *, encoding: str, most: int) -> "SetBlock":
-        """Keep elements that occur twice, at most ``most`` of them (0: all)."""
+    def fit(
+        cls, table: Table, columns: list[str], options: "ImportOptions"
+    ) -> "SetBlock":
+        """Keep elements that occur twice, the most frequent ones if there are many."""
+        (column,) = columns
         values = present_texts(table.columns[column])
         # A column may be said to have sets that do not look like sets.
         marks = [mark for mark in ";|," if any(mark in value for value in values)]
         separator = guess_separator(values) or (marks[0] if marks else " ")
         cells = _split_cells(table, column, separator)
-        elements = most_frequent(_count(cells), most)
-        return cls([column], separator, elements, _fit_grids(_sizes(cells), encoding))
+        counts = Counter(element for cell in cells for element in cell)
+        elements = most_frequent(counts, options.max_categories)
+        notes = {}
+        if rare := [counts[each] for each in counts.keys() - set(elements)]:
+            notes[column] = (
+                f"{len(rare)} of {len(counts)} elements have no feature "
+                f"({how_rare(rare)})"
+            )
+        grids = _fit_grids(_sizes(cells), options.encoding)
+        return cls(columns, separator, elements, grids, notes=notes)
 
     def features(self) -> list[tuple[str, str]]:
         """``column:element``, and the number of elements."""
@@ -144,25 +154,10 @@ class SetBlock(Block):
         rows[:, -1] = _encoded(_sizes(cells), self.grids)
         return rows
 
-    def left_out(self, table: Table) -> dict[str, str]:
-        """How many elements have no feature."""
-        (column,) = self.columns
-        counts = _count(_split_cells(table, column, self.separator))
-        if not (rare := [counts[each] for each in counts.keys() - set(self.elements)]):
-            return {}
-        return {
-            column: f"{len(rare)} of {len(counts)} elements have no feature "
-            f"({how_rare(rare)})"
-        }
-
 
 def _split_cells(table: Table, column: str, separator: str) -> list[list[str]]:
     texts = filled_texts(table.columns[column])
     return [split_set(text, separator) for text in texts]
-
-
-def _count(cells: list[list[str]]) -> Counter[str]:
-    return Counter(element for cell in cells for element in cell)
 
 
 def _sizes(cells: list[list[str]]) -> Floats:
@@ -179,9 +174,12 @@ class DateBlock(Block):
     """Quantiles of the days, ``[1, G]``; None for days since 1970 as they are."""
 
     @classmethod
-    def fit(cls, table: Table, column: str, *, encoding: str) -> "DateBlock":
+    def fit(
+        cls, table: Table, columns: list[str], options: "ImportOptions"
+    ) -> "DateBlock":
         """Learn the quantiles."""
-        return cls([column], _fit_grids(_days(_dates(table, column)), encoding))
+        days = _days(_dates(table, columns[0]))
+        return cls(columns, _fit_grids(days, options.encoding))
 
     def features(self) -> list[tuple[str, str]]:
         """Days, whether they are missing, months, days of the week."""

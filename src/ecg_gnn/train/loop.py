@@ -36,14 +36,7 @@ def train_together(
     at the same time; the numbers are those of training one after another. Seconds are
     each training's share; progress is of all steps together.
     """
-    kinds = {(each.device, each.config.precision) for each in trainings}
-    if len(kinds) != 1:
-        given = sorted(f"{precision} on {device}" for device, precision in kinds)
-        raise InputError(
-            "'trainings' must share one device and one precision "
-            f"(got {len(trainings)} with {given})"
-        )
-    device, precision = kinds.pop()
+    ((device, precision),) = {(t.device, t.config.precision) for t in trainings}
     total = sum(training.config.steps for training in trainings)
     last = last_report = time.perf_counter()
     # Steps seed themselves; the block only puts torch's generator back afterwards.

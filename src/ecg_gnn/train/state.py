@@ -6,7 +6,6 @@ longer than the matrix products; on one tensor they are three.
 """
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,31 +56,24 @@ class Weights:
         named = _views(flat, self._shapes) | buffers
         return Weights(named, flat, buffers, self._shapes)
 
-    def all_but(self, names: Sequence[str]) -> Tensor:
-        """One for every value of ``flat``, and zero for those of these parameters."""
-        ones = torch.ones_like(self.flat.detach())
-        views = _views(ones, self._shapes)
-        for name in names:
-            views[name].zero_()
-        return ones
-
     def moments(
-        self, network: nn.Module, optimizer: torch.optim.AdamW
+        self, network: nn.Module, earlier: torch.optim.AdamW | None
     ) -> dict[str, Tensor]:
-        """What an optimizer of the network's parameters has come to, for ``flat``.
+        """An optimizer's state for ``flat``: zeros, or where an earlier one came to.
 
-        Where it had no gradients these are zero; its number of steps is one for all.
+        That one is of the network's parameters; its number of steps is one for all.
         """
-        flat = {name: torch.zeros_like(self.flat) for name in ("exp_avg", "exp_avg_sq")}
-        places = {key: _views(each, self._shapes) for key, each in flat.items()}
-        steps = torch.zeros(())
+        moments = {name: self.copy() for name in ("exp_avg", "exp_avg_sq")}
+        for each in moments.values():
+            each.flat.zero_()
+        steps, known = torch.zeros(()), {} if earlier is None else earlier.state
         for name, parameter in network.named_parameters():
-            for key, value in optimizer.state.get(parameter, {}).items():
+            for key, value in known.get(parameter, {}).items():
                 if key == "step":
                     steps = value
                 else:
-                    places[key][name].copy_(value)
-        return {"step": steps, **flat}
+                    moments[key].named[name].copy_(value)
+        return {"step": steps, **{key: each.flat for key, each in moments.items()}}
 
     def call(self, network: nn.Module, *arguments: Any) -> Tensor:
         """The network with these weights; gradients reach ``flat``."""
@@ -101,12 +93,6 @@ class Weights:
         torch.where(condition, new.flat, self.flat, out=self.flat)
         for name, tensor in self.buffers.items():
             torch.where(condition, new.buffers[name], tensor, out=tensor)
-
-    @torch.no_grad()
-    def load(self, named: dict[str, Tensor]) -> None:
-        """Take over values, in place."""
-        for name, tensor in self.named.items():
-            tensor.copy_(named[name])
 
 
 def _room(shapes: dict[str, torch.Size]) -> int:
@@ -147,11 +133,14 @@ class TrainState:
         self.optimizer = torch.optim.AdamW(
             [weights.flat], lr, weight_decay=decay, fused=on_gpu, capturable=on_gpu
         )
-        if earlier is not None:
-            state = {"state": {0: weights.moments(network, earlier)}}
-            self.optimizer.load_state_dict(self.optimizer.state_dict() | state)
+        state = {"state": {0: weights.moments(network, earlier)}}
+        self.optimizer.load_state_dict(self.optimizer.state_dict() | state)
         if spared:  # AdamW's decay before its step, value by value
-            kept = 1 - lr * weight_decay * weights.all_but(spared)
+            decayed = weights.copy()
+            decayed.flat.fill_(1)
+            for name in spared:
+                decayed.named[name].zero_()
+            kept = 1 - lr * weight_decay * decayed.flat
 
             @torch.no_grad()
             def shrink(*_: Any) -> None:
@@ -187,28 +176,15 @@ class TrainState:
         """Everything, under flat names, for a checkpoint."""
         named = {f"now/{name}": t for name, t in self.weights.named.items()}
         named |= {f"best/{name}": t for name, t in self.best_weights.named.items()}
-        moments = self.optimizer.state.get(self.weights.flat, {})
+        moments = self.optimizer.state[self.weights.flat]
         named |= {f"optimizer/0/{key}": t for key, t in moments.items()}
         return named | {f"buffer/{name}": getattr(self, name) for name in _BUFFERS}
 
     def load(self, named: dict[str, Tensor], done: int, seconds: float) -> None:
-        """Take over what ``tensors`` gave, on this state's device."""
-
-        def part(kind: str) -> dict[str, Tensor]:
-            return {
-                name.removeprefix(kind): tensor.to(self.losses.device)
-                for name, tensor in named.items()
-                if name.startswith(kind)
-            }
-
-        self.weights.load(part("now/"))
-        self.best_weights.load(part("best/"))
-        moments = part("optimizer/0/")
-        state = {"state": {0: moments} if moments else {}}
-        self.optimizer.load_state_dict(self.optimizer.state_dict() | state)
-        buffers = part("buffer/")
-        for name in _BUFFERS:
-            getattr(self, name).copy_(buffers[name])
+        """Take over what ``tensors`` gave, in place."""
+        with torch.no_grad():
+            for name, tensor in self.tensors().items():
+                tensor.copy_(named[name])
         self.done, self.seconds = done, seconds
 
 

@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.kernels import StepSeeds, current_engine
-from ecg_gnn.system.checks import InputError, check_in_range
+from ecg_gnn.system.checks import check_in_range
 from ecg_gnn.system.seeds import derive_seed, generator_for, seed_device
 
 _RUNS_BEFORE_RECORDING = 1  # in it kernels are compiled, workspaces and moments made
-_EVALUATIONS = 20  # in a training by batches, if epochs do not decide otherwise
+EVALUATIONS = 20  # in a training by batches, if epochs do not decide otherwise
 
 
 class StepProgram:
@@ -95,41 +95,22 @@ class StepProgram:
             self._step(*variant)
 
 
-def once_per_epoch_or_more(steps: int, per_epoch: int) -> int:
-    """Steps between evaluations, of which there are at least twenty."""
-    return max(1, min(per_epoch, steps // _EVALUATIONS))
-
-
-def once_per_epoch_or_less(steps: int, per_epoch: int) -> int:
-    """Steps between evaluations, of which there are at most twenty."""
-    return max(per_epoch, -(-steps // _EVALUATIONS))
-
-
 @dataclass(frozen=True, eq=False)
 class BatchPlan:
     """Epochs of batches: every training node is a seed once per epoch.
 
     The batches of an epoch are equal up to one node, and no larger than ``size``; a
     small rest would be a step of much noise. All is a function of (seed, step), so that
-    a resumed training sees the same batches. Each process takes a share of every batch.
+    a resumed training sees the same batches.
     """
 
     nodes: Tensor
     size: int
     seed: int
-    rank: int = 0
-    processes: int = 1
     _order: dict[int, Tensor] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         check_in_range("batch_size", self.size, 1, None)
-        smallest = self.nodes.numel() // self.batches_per_epoch
-        if smallest < self.processes:
-            raise InputError(
-                f"'batch_size' must be large enough for a seed in each of "
-                f"{self.processes} processes (got {self.size}, in batches of "
-                f"{smallest} of {self.nodes.numel()} training nodes)"
-            )
 
     @property
     def batches_per_epoch(self) -> int:
@@ -137,18 +118,13 @@ class BatchPlan:
         return -(-self.nodes.numel() // self.size)
 
     def seeds(self, step: int) -> Tensor:
-        """This process's share of a step's seeds; ``step`` counts from zero."""
+        """The seeds of a step, which counts from zero."""
         epoch, place = divmod(step, self.batches_per_epoch)
+        count, parts = self.nodes.numel(), self.batches_per_epoch
         if epoch not in self._order:
             self._order.clear()  # one epoch after another: only one order is held
             generator = generator_for(self.seed, "epoch", epoch)
-            order = torch.randperm(self.nodes.numel(), generator=generator)
+            order = torch.randperm(count, generator=generator)
             self._order[epoch] = self.nodes[order.to(self.nodes.device)]
-        batch = _part(self._order[epoch], place, self.batches_per_epoch)
-        return _part(batch, self.rank, self.processes)
-
-
-def _part(nodes: Tensor, place: int, parts: int) -> Tensor:
-    """One of so many parts that are equal up to one node."""
-    count = nodes.numel()
-    return nodes[place * count // parts : (place + 1) * count // parts]
+        part = slice(place * count // parts, (place + 1) * count // parts)
+        return self._order[epoch][part]

@@ -17,10 +17,11 @@ from ecg_gnn.system.checks import check_in_range, not_finite
 from ecg_gnn.system.files import content_hash
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train.state import Scores, TrainState, load_checkpoint, save_checkpoint
-from ecg_gnn.train.steps import BatchPlan, StepProgram, once_per_epoch_or_less
+from ecg_gnn.train.steps import EVALUATIONS, BatchPlan, StepProgram
 from ecg_gnn.train.training_task import (
     METRICS,
     LoopSettings,
+    StepInput,
     Task,
     TrainResult,
     evaluation_input,
@@ -113,7 +114,7 @@ class Training:
 
     @property
     def device(self) -> torch.device:
-        return self.task.x.device
+        return next(self.network.parameters()).device
 
     @property
     def done(self) -> bool:
@@ -186,11 +187,13 @@ def run_step(
     state.record(loss, scores(logits, task))
 
 
-def learn(network: Network, task: Task, state: TrainState) -> Tensor:
-    """One update of the weights, and its loss."""
+def learn(
+    network: Network, task: Task, state: TrainState, given: StepInput | None = None
+) -> Tensor:
+    """One update of the weights, and its loss; what is not given is drawn."""
     network.train()
     state.optimizer.zero_grad(set_to_none=True)
-    x, learned = training_input(task)
+    x, learned = given or training_input(task)
     logits = state.weights.call(network, x, task.graphs)
     # Not by indexing, whose gradient sorts the indices: those here never repeat.
     logits = logits.index_select(0, task.train_index).float()
@@ -223,8 +226,9 @@ class RowTraining(Training):
 
     def _usual_interval(self) -> int:
         self._plan = BatchPlan(self.task.train_index, BATCH, self.seed)
-        per_epoch = self._plan.batches_per_epoch
-        return once_per_epoch_or_less(self.config.steps, per_epoch)
+        # Once per epoch, or more rarely: at most so many times in the training.
+        least = -(-self.config.steps // EVALUATIONS)
+        return max(self._plan.batches_per_epoch, least)
 
     def _run_step(self, evaluates: bool) -> None:
         rows, task = self._plan.seeds(self.state.done), self.task

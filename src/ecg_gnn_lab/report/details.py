@@ -1,4 +1,4 @@
-"""What stands behind a row of a table: records, tests, settings, commands."""
+"""What stands behind a number: records, tests, settings, commands."""
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,15 +6,11 @@ from typing import Any
 
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.config.run_config import DEFAULTS, declared, flatten, given
-from ecg_gnn.study import table
-from ecg_gnn.study.records import Statistics
-from ecg_gnn.study.selection import Cell, Selection
-from ecg_gnn.study.store import Configuration, DatasetInfo, Failure, UnitRecord
-from ecg_gnn.study.table import STATISTICS, format_statistic
+from ecg_gnn.study.selection import Cell
+from ecg_gnn.study.store import Configuration, DatasetInfo, UnitRecord
 from ecg_gnn.system.checks import metric_label
-from ecg_gnn_lab.tables.document import Row, p_text, score_text, signed_text
+from ecg_gnn_lab.tables.document import Row, difference_text, p_text, score_text
 from ecg_gnn_lab.tables.scores import RIVALS
-from ecg_gnn_lab.tables.statistics import MeasuredGraph
 
 Detail = dict[str, Any]
 Pairs = list[tuple[str, str]]
@@ -23,88 +19,23 @@ _MAX_VALUES = 4
 _SCORES = ("validation (%)", "test (%)", "best step", "seconds", "MB")
 
 
-def cell_detail(selection: Selection, cell: Cell, rows: Mapping[str, Row]) -> Detail:
-    """Everything about the configuration that stands for a cell.
-
-    Its row in every table that has one is given by the table's name.
-    """
-    info, records = selection.dataset(cell.key), cell.chosen.records
-    row = next(iter(rows.values()))
-    facts = [("test", score_text(row)), ("validation", f"{row['val_mean']:.2f}")]
-    if row["published_mean"] is not None:
-        facts.append(("published", score_text(row, "published")))
-        facts.append(("ours − published", signed_text(row["published_difference"])))
-    sources = {"published in": "source", "another protocol": "unlike"}
+def cell_detail(cell: Cell, info: DatasetInfo, row: Row) -> Detail:
+    """Everything about the configuration that stands for a cell, and has this row."""
+    at, records = cell.chosen.configuration, cell.chosen.records
+    facts = {"test": score_text(row), "validation": f"{row['val_mean']:.2f}"}
     metric = metric_label(info.metric)
     return {
         "title": cell.label,
         "subtitle": f"{cell.key.graph_label} · {cell.key.model_label} · {metric}",
         "note": info.note,
-        "facts": [*facts, ("trainings", str(row["units"]))],
-        "source": [
-            (title, row[f"published_{name}"])
-            for title, name in sources.items()
-            if row[f"published_{name}"] is not None
-        ],
+        "facts": [*facts.items(), ("trainings", str(row["units"]))],
         "records": _score_records(records),
-        "command": command_parts(cell.chosen.configuration),
-        "tests": [_test(rows, o) for o in RIVALS if row.get(f"minus_{o}") is not None],
-        "settings": _settings(cell.chosen.configuration),
+        "command": command_parts(at),
+        "tests": [_test(row, o) for o in RIVALS if row.get(f"minus_{o}") is not None],
+        "settings": [(n, _shown(v)) for n, v in _settings(at).items()],
         "tried": _tried(cell),
         "provenance": _provenance(r.result.provenance for r in records),
     }
-
-
-def failure_detail(failure: Failure) -> Detail:
-    """A unit that could not be finished, with its whole error."""
-    at, where = failure.configuration, [str(failure.split), str(failure.seed)]
-    return {
-        "title": f"{table.configuration_name(at)}: {failure.kind}",
-        "subtitle": f"{at.dataset} · {table.model_name(at.backbone, at.model)}",
-        "error": failure.error,
-        "records": {"titles": ["split", "seed"], "rows": [where]},
-        "command": command_parts(at),
-        "settings": _settings(at),
-        "provenance": _provenance([failure.provenance]),
-    }
-
-
-def graph_detail(graph: DatasetInfo | MeasuredGraph) -> Detail:
-    """A graph as it came, or an evolved one: what was measured, and by what."""
-    titles = list(STATISTICS.values())
-    if isinstance(graph, DatasetInfo):
-        counts = ("nodes", "edges", "features", "classes")
-        return {
-            "title": graph.name,
-            "subtitle": "input graph",
-            "note": graph.note,
-            "facts": [(n, f"{getattr(graph, f'num_{n}'):,}") for n in counts],
-            "records": {"titles": titles, "rows": [_statistics(graph.statistics)]},
-            "provenance": [("metric", graph.metric), ("sha256", graph.sha256)],
-        }
-    measured = list(graph.records.values())
-    at = measured[0][0].configuration
-    rows = [[str(r.split), str(r.seed), *_statistics(each)] for r, each in measured]
-    return {
-        "title": graph.label,
-        "subtitle": f"{graph.dataset.name} · evolved graph",
-        "note": graph.dataset.note,
-        "records": {"titles": ["split", "seed", *titles], "rows": rows},
-        "command": command_parts(at),
-        "settings": _settings(at),
-        "provenance": _provenance(record.result.provenance for record, _ in measured),
-    }
-
-
-def published_detail(row: Row) -> Detail:
-    """A result of others: no records, but where it is from."""
-    subtitle = f"{row['dataset']} · published by others"
-    detail: Detail = {"title": row["model"], "subtitle": subtitle}
-    if row["published_mean"] is None:
-        note = "Published numbers are of other features and are not comparable."
-        return detail | {"note": note}
-    facts = [("published", score_text(row, "published"))]
-    return detail | {"facts": facts, "source": [("source", row["published_source"])]}
 
 
 def command_parts(configuration: Configuration) -> tuple[str, str]:
@@ -114,8 +45,8 @@ def command_parts(configuration: Configuration) -> tuple[str, str]:
     also trains what the variant is compared with. Settings that have no option of their
     own follow after a #: they go into a file for ``--config``.
     """
-    settings = _given(configuration) | {"model.name": configuration.model}
-    settings |= {"embed.names": configuration.embedding or "none"}
+    settings = _settings(configuration)
+    settings["embed.names"] = configuration.embedding or "none"
     declarations, words, rest = declared(), ["ecg-gnn", "run"], []
     for name, value in settings.items():
         one = declarations[name]
@@ -129,37 +60,23 @@ def command_parts(configuration: Configuration) -> tuple[str, str]:
     return shlex.join(words), f"  # {', '.join(rest)}" if rest else ""
 
 
-def _statistics(measured: Statistics) -> list[str]:
-    return [format_statistic(key, measured[key]) for key in STATISTICS]
-
-
-def _given(configuration: Configuration) -> dict[str, Any]:
-    config = configuration.config
-    return given(RunConfig.from_dict(config)) | {"dataset": config["dataset"]}
-
-
-def _settings(configuration: Configuration) -> Pairs:
+def _settings(configuration: Configuration) -> dict[str, Any]:
     """The settings that decide a configuration's numbers."""
-    settings = _given(configuration)
-    if configuration.task == "train":
-        settings |= {"model.name": configuration.model}
-    named = [(name, _shown(settings[name])) for name in DEFAULTS if name in settings]
-    return [*named, ("configuration", configuration.id)]
+    config = configuration.config
+    settings = given(RunConfig.from_dict(config)) | {
+        "dataset": config["dataset"],
+        "model.name": configuration.model,
+    }
+    return {name: settings[name] for name in DEFAULTS if name in settings}
 
 
 def _provenance(rows: Iterable[Mapping[str, Any]]) -> Pairs:
-    """Where and with what records were made; values that differ are all named."""
-    pairs = []
-    made = list(rows)
-    for key in dict.fromkeys(key for row in made for key in row):
-        values = list(dict.fromkeys(_shown(row[key]) for row in made if key in row))
-        text = " · ".join(values[:_MAX_VALUES])
-        if key == "date":
-            text = " to ".join(dict.fromkeys((min(values), max(values))))
-        elif len(values) > _MAX_VALUES:
-            text += f" and {len(values) - _MAX_VALUES} more"
-        pairs.append((key, text))
-    return pairs
+    """Where and with what records were made: the first of values that differ."""
+    values: dict[str, dict[str, None]] = {}
+    for row in rows:
+        for key, value in row.items():
+            values.setdefault(key, {})[_shown(value)] = None
+    return [(key, " · ".join([*found][:_MAX_VALUES])) for key, found in values.items()]
 
 
 def _shown(value: Any, separator: str = ", ") -> str:
@@ -181,42 +98,26 @@ def _score_records(records: Sequence[UnitRecord]) -> Detail:
     return {"titles": ["split", "seed", *_SCORES], "rows": rows}
 
 
-def _test(rows: Mapping[str, Row], other: str) -> Detail:
-    """A paired comparison; a p corrected over two tables is named for each."""
-    row, key = next(iter(rows.values())), f"minus_{other}"
-    values: Pairs = [("mean difference", f"{signed_text(row[key])} points")]
-    low, high = row[f"{key}_ci_low"], row[f"{key}_ci_high"]
-    if low is not None:
-        values.append(("95% interval", f"{signed_text(low)} to {signed_text(high)}"))
-        values.append(("paired t-test, p", p_text(row[f"{key}_p"])))
-        values.append(("Wilcoxon, p", p_text(row[f"{key}_p_wilcoxon"])))
-    values += [
-        (f"p, Holm over {name}", p_text(each[f"{key}_p_holm"]))
-        for name, each in rows.items()
-        if each[f"{key}_p_holm"] is not None
-    ]
-    return {"against": other, "values": values}
+def _test(row: Row, other: str) -> Detail:
+    key = f"minus_{other}"
+    named = {"p": "paired t-test, p", "p_wilcoxon": "Wilcoxon, p", "p_holm": "p, Holm"}
+    tests = [(title, row[f"{key}_{name}"]) for name, title in named.items()]
+    values = [(title, p_text(p)) for title, p in tests if p is not None]
+    difference = ("difference [95% interval]", difference_text(row, key))
+    return {"against": other, "values": [difference, *values]}
 
 
-def _tried(cell: Cell) -> Detail | None:
-    """The grid of a cell by validation; None where there was nothing to choose."""
-    if len(cell.candidates) < 2:
-        return None
-    names, settings = varied_settings(cell)
-    rows = [
-        [*values, f"{100 * candidate.val_mean:.2f}"]
-        for values, candidate in zip(settings, cell.candidates, strict=True)
-    ]
-    return {
-        "titles": [*names, "validation (%)"],
-        "rows": rows[:_MAX_TRIED],
-        "left_out": max(0, len(rows) - _MAX_TRIED),
-    }
+def _tried(cell: Cell) -> Detail:
+    """The best of a cell's grid by validation."""
+    pairs = zip(varied_settings(cell), cell.candidates, strict=True)
+    rows = [[settings, f"{100 * each.val_mean:.2f}"] for settings, each in pairs]
+    titles = ["settings", "validation (%)"]
+    return {"titles": titles, "rows": rows[:_MAX_TRIED], "count": len(rows)}
 
 
-def varied_settings(cell: Cell) -> tuple[list[str], list[list[str]]]:
-    """Names of the settings that a cell's candidates differ in, and their values."""
+def varied_settings(cell: Cell) -> list[str]:
+    """What tells each of a cell's candidates from the others."""
     configs = [candidate.configuration.config for candidate in cell.candidates]
     settings = [flatten(RunConfig.from_dict(config)) for config in configs]
     varied = [n for n in DEFAULTS if len({_shown(each[n]) for each in settings}) > 1]
-    return varied, [[_shown(each[name]) for name in varied] for each in settings]
+    return [", ".join(f"{n} {_shown(each[n])}" for n in varied) for each in settings]

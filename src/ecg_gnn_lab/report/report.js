@@ -35,9 +35,7 @@ function setUpTable(table) {
   setUpFilters(table, rows, headings);
   table.tBodies[0].addEventListener("click", (event) => {
     const row = event.target.closest("tr[data-detail]");
-    if (!row || String(getSelection())) return;
-    const cell = event.target.closest("td");
-    openDetail(row.dataset.detail, cell ? headings[cell.cellIndex].dataset.part : "records");
+    if (row && !String(getSelection())) openDetail(row.dataset.detail);
   });
   table.addEventListener("keydown", (event) => moveFocus(event, table));
 }
@@ -148,32 +146,28 @@ function openDetail(id, part) {
   byId("drawer-body").replaceChildren(...detailParts(detail).flat());
   if (!drawer.open) drawer.showModal();
   drawer.scrollTop = 0;
-  if (part !== "records") byId(`part-${part}`)?.scrollIntoView({ block: "start", behavior: "instant" });
+  if (part) byId(`part-${part}`)?.scrollIntoView({ block: "start", behavior: "instant" });
   byId("drawer-h").focus({ preventScroll: true });
 }
 
 function detailParts(detail) {
-  const [options, comment] = detail.command || [];
+  const [options, comment] = detail.command;
   const again = ([split, seed]) => `${options} --splits ${split} --seed ${seed}${comment}`;
-  const commands = options ? detail.records.rows.map(again) : [];
-  const made = (detail.provenance || []).filter(([name]) => name === "command");
+  const commands = detail.records.rows.map(again);
+  const made = detail.provenance.filter(([name]) => name === "command");
   const title = commands.length > 1 ? "Compute the first record again" : "Compute it again";
   const { records, tests, tried } = detail;
-  const rest = tried?.left_out ? `, ${tried.left_out} more below these` : "";
-  const from = `Chosen on validation from${rest ? " the best of" : ""} ${tried?.rows.length}${rest}`;
   return [
     detail.note ? el("p", { class: "note" }, detail.note) : [],
-    detail.facts ? pairs(detail.facts, "numbers") : [],
-    part("source", "Where it is published", detail.source?.length && pairs(detail.source)),
-    detail.error === undefined ? [] : el("pre", { class: "error" }, detail.error),
-    part("records", "Records", records && smallTable(records, commands)),
-    part("tests", "Paired comparisons", tests?.length && el("div", { class: "tests" }, tests.map(
+    pairs(detail.facts, "numbers"),
+    part("records", "Records", smallTable(records, commands)),
+    part("tests", "Paired comparisons", tests.length && el("div", { class: "tests" }, tests.map(
       (test) => el("div", {}, el("h4", {}, `Minus ${test.against}`), pairs(test.values))))),
-    part("commands", title, commands.length && command(commands[0])),
+    part("commands", title, command(commands[0])),
     part("made", "Made by", made.length && made.map(([, text]) => command(text))),
-    part("tried", from, tried && smallTable(tried, [])),
-    part("settings", "Settings", detail.settings && pairs(detail.settings)),
-    part("provenance", "Where it was computed", detail.provenance && pairs(detail.provenance)),
+    part("tried", `Chosen on validation from ${tried.count}`, tried.count > 1 && smallTable(tried, [])),
+    part("settings", "Settings", pairs(detail.settings)),
+    part("provenance", "Where it was computed", pairs(detail.provenance)),
   ];
 }
 
@@ -239,7 +233,7 @@ function setUpTheme() {
 setUpTheme();
 byId("drawer-close").addEventListener("click", () => drawer.close());
 drawer.addEventListener("click", (event) => { if (event.target === drawer) drawer.close(); });
-for (const button of document.querySelectorAll("button.tile, button.side")) {
+for (const button of document.querySelectorAll("[data-detail]:is(.tile, .side)")) {
   button.addEventListener("click", () => openDetail(button.dataset.detail, button.dataset.part));
 }
 for (const table of document.querySelectorAll("table.data")) setUpTable(table);

@@ -6,8 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from ecg_gnn.config.identity import explain
 from ecg_gnn.study.selection import Candidate, Cell, Selection
@@ -16,20 +15,12 @@ from ecg_gnn.system.canvas import minus
 from ecg_gnn.system.cells import markdown, safe_cell, without_html
 
 Row = Mapping[str, Any]
+_SYMBOLS = {"±": r"\pm", "−": "-", "→": r"\rightarrow", "×": r"\times", "<": "<"}
 _LATEX = str.maketrans(
     {character: f"\\{character}" for character in "&%$#_{}"}
-    | {
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "<": "$<$",
-        "±": r"$\pm$",
-        "−": "$-$",
-        "→": r"$\rightarrow$",
-        "×": r"$\times$",
-        "—": "---",
-        "†": r"$\dagger$",
-    }
+    | {sign: f"${command}$" for sign, command in _SYMBOLS.items()}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"—": "---", "†": r"$\dagger$"}
 )
 
 
@@ -58,8 +49,7 @@ def plain_text(row: Row, key: str) -> str:
     return "" if row[key] is None else str(row[key])
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """How people read something of a row."""
 
     title: str
@@ -67,8 +57,6 @@ class Column:
     """Of the value that is shown, and that a report sorts by"""
     show: Callable[[Row, str], str] = plain_text
     """Makes text of a row and this key"""
-    part: str = "records"
-    """The part of a report's details that it belongs to"""
 
     def text(self, row: Row) -> str:
         """What people read."""
@@ -83,10 +71,8 @@ class TableDocument:
     title: str
     columns: Sequence[Column]
     rows: Sequence[Row]
-    notes: Sequence[str]
+    notes: Sequence[str] = ()
     """What must be said beside the numbers"""
-    rule_between: Sequence[str] = ("dataset", "model")
-    """A line is drawn where one of these changes"""
 
     def cells(self) -> list[list[str]]:
         """The text of every row."""
@@ -95,11 +81,6 @@ class TableDocument:
     def titles(self) -> list[str]:
         """The text above the columns."""
         return [column.title for column in self.columns]
-
-    def rules(self) -> list[bool]:
-        """Whether a line is drawn above each row."""
-        groups = [[row.get(key) for key in self.rule_between] for row in self.rows]
-        return [above != group for above, group in pairwise([*groups[:1], *groups])]
 
 
 def render(document: TableDocument, form: str) -> str:
@@ -115,24 +96,19 @@ def _markdown(document: TableDocument) -> str:
 
 
 def _latex(document: TableDocument) -> str:
-    caption = f"{document.title}. {' '.join(document.notes)}"
-    lines = [
-        "% needs \\usepackage{booktabs}",
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{caption.translate(_LATEX)}}}",
-        rf"\begin{{tabular}}{{l{'r' * (len(document.columns) - 1)}}}",
-        r"\toprule",
-        _latex_line(document.titles()),
-        r"\midrule",
-    ]
-    for rule, cells in zip(document.rules(), document.cells(), strict=True):
-        lines += [r"\midrule"] * rule + [_latex_line(cells)]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
-
-
-def _latex_line(cells: Sequence[str]) -> str:
-    return " & ".join(cell.translate(_LATEX) for cell in cells) + r" \\"
+    caption = f"{document.title}. {' '.join(document.notes)}".translate(_LATEX)
+    header, *lines = (
+        " & ".join(cell.translate(_LATEX) for cell in line) + r" \\"
+        for line in (document.titles(), *document.cells())
+    )
+    begin = rf"""% needs \usepackage{{booktabs}}
+\begin{{table}}
+\centering
+\caption{{{caption}}}
+\begin{{tabular}}{{l{"r" * (len(document.columns) - 1)}}}
+\toprule"""
+    end = ["\\bottomrule", "\\end{tabular}", "\\end{table}", ""]
+    return "\n".join([begin, header, r"\midrule", *lines, *end])
 
 
 def _csv(document: TableDocument) -> str:
@@ -155,12 +131,7 @@ def _json(document: TableDocument) -> str:
     return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-FORMATS: dict[str, Callable[[TableDocument], str]] = {
-    "md": _markdown,
-    "latex": _latex,
-    "csv": _csv,
-    "json": _json,
-}
+FORMATS = {"md": _markdown, "latex": _latex, "csv": _csv, "json": _json}
 
 
 def score_values(candidate: Candidate) -> dict[str, Any]:
@@ -189,13 +160,6 @@ def signed_text(value: float | None, none: str = "") -> str:
 def within_spread(gap: float | None, *spreads: float | None) -> bool:
     """Whether the splits of ours, or of what is published, differ by more than it."""
     return gap is not None and abs(gap) <= max(spread or 0.0 for spread in spreads)
-
-
-def gap_text(gap: float | None, *spreads: float | None, none: str = "") -> str:
-    """A difference from a published mean; if the splits differ by more, it says so."""
-    text = signed_text(gap, none)
-    near = within_spread(gap, *spreads)
-    return f"{text} (within one standard deviation)" if near else text
 
 
 def signed_value(row: Row, key: str) -> str:
@@ -235,8 +199,7 @@ def common_notes(selection: Selection, cells: Sequence[Cell]) -> list[str]:
     """Notes on the graphs shown, and on what was left out."""
     notes = dataset_notes([selection.dataset(cell.key) for cell in cells])
     notes += explain(tag for cell in cells for tag in cell.key.tags)
-    unfinished = sum(len(cell.incomplete) for cell in cells)
-    if unfinished:
+    if unfinished := sum(len(cell.incomplete) for cell in cells):
         notes.append(
             f"{unfinished} configurations have fewer finished trainings than others of "
             "their cell and could not be chosen."

@@ -1,13 +1,11 @@
 """The leaderboard: our models beside what has been published, dataset by dataset."""
 
-import math
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any
 
 from ecg_gnn.config.identity import LABELS, tagged
-from ecg_gnn.data import CATALOGUE
 from ecg_gnn.study.selection import Cell, Selection, best_ecg
 from ecg_gnn.study.table import model_name
 from ecg_gnn_lab import published
@@ -15,6 +13,8 @@ from ecg_gnn_lab.published import Published, published_score, published_values
 from ecg_gnn_lab.tables import document as doc
 
 _BOARD = ("dataset", "dataset_sha256", "random_splits", "label_rate")
+BEST = "best published: "
+"""How the name of such a row begins"""
 _EXPLAINED = (
     "Ours: mean ± sample standard deviation of the test score in percent over splits. "
     "Every model stands here plain, with ECG as in the paper, and with ECG and options "
@@ -25,11 +25,9 @@ _EXPLAINED = (
     "Best published: the highest mean on ten official splits of the undirected graph "
     "whose source has been checked. Its row stands where its mean puts it. Differences "
     "of means below about one standard deviation are noise.",
-)
-_QUOTED = (
     "Published numbers of specialised models are those that the paper quotes; the code "
     "behind several of them chose settings on test scores or has faults, so ours need "
-    "not meet them."
+    "not meet them.",
 )
 
 
@@ -38,9 +36,8 @@ def leaderboard_table(source: doc.StudyTables) -> doc.TableDocument:
     selection = source.selection
     groups = _cells_of_boards(selection)
     rows = [row for group in groups for row in _board_rows(selection, group)]
+    ranked = dict.fromkeys(r["dataset"] for r in rows if r["kind"] == "published")
     cells = [cell for group in groups for cell in group]
-    specialised = [c for c in cells if c.key.model in published.SPECIALISED]
-    quoted = any(published_score(cell) is not None for cell in specialised)
     return doc.TableDocument(
         name="leaderboard",
         title="Leaderboard: ours beside the published results",
@@ -49,17 +46,15 @@ def leaderboard_table(source: doc.StudyTables) -> doc.TableDocument:
             doc.Column("model", "model", doc.starred),
             *doc.PUBLISHED_COLUMNS,
             doc.Column("ours − best", "best_published_difference", doc.signed_value),
-            doc.Column("splits", "splits", splits_text),
-            doc.Column("source", "published_source", part="source"),
+            doc.Column("splits", "splits"),
+            doc.Column("source", "published_source", _source_text),
         ],
         rows=rows,
         notes=[
             *_EXPLAINED,
-            *([_QUOTED] if quoted else []),
-            *_protocol_notes(rows),
+            *filter(None, map(_higher_elsewhere, ranked)),
             *doc.common_notes(selection, cells),
         ],
-        rule_between=("dataset",),
     )
 
 
@@ -68,19 +63,17 @@ def boards(rows: Iterable[doc.Row]) -> list[list[doc.Row]]:
     return [list(group) for _, group in groupby(rows, key=itemgetter(*_BOARD))]
 
 
-def best_published(board: Iterable[doc.Row]) -> tuple[list[str], doc.Row | None]:
-    """Names of a board's best published results, which are equal, and one of them."""
-    rows = [row for row in board if row["kind"] == "published"]
-    names = [row["model"].partition(": ")[2] for row in rows]
-    return names, next((r for r in rows if r["published_mean"] is not None), None)
+def _source_text(row: doc.Row, key: str) -> str:
+    source, unlike = doc.plain_text(row, key), row["published_unlike"]
+    return f"{source} (another protocol: {unlike})" if unlike else source
 
 
-def splits_text(row: doc.Row, key: str = "splits") -> str:
-    """How many splits a row has, and of how many where that is not all."""
-    splits, official = row[key], published.read("published.json")["splits"]
-    if splits is None:
-        return ""
-    return str(splits) if splits >= official else f"{splits} of {official}"
+def _higher_elsewhere(dataset: str) -> str:
+    """Results above the best one, from another protocol or an unchecked one."""
+    bar = published.best(dataset)[0].mean
+    higher = [one for one in published.results(dataset) if one.mean > bar]
+    named = ", ".join(f"{one.method} {one.mean:.2f} ({one.unlike})" for one in higher)
+    return named and f"{dataset}, higher but not alike: {named}."
 
 
 def _cells_of_boards(selection: Selection) -> list[list[Cell]]:
@@ -100,32 +93,33 @@ def _cells_of_boards(selection: Selection) -> list[list[Cell]]:
 
 
 def _board_rows(selection: Selection, cells: Sequence[Cell]) -> list[doc.Row]:
-    dataset = cells[0].key.dataset
-    best = published.best(dataset) if published.on_official_graph(cells[0]) else []
+    """Ours and the best published results of one graph, by their scores."""
+    official = published.on_official_graph(cells[0])
+    best = published.best(cells[0].key.dataset) if official else []
     # Published models have no labels as input, so ours are compared without them.
     alike = [cell for cell in cells if LABELS not in cell.key.tags] or cells
     most = max(len(cell.chosen.records) for cell in alike)
     rivals = [cell for cell in alike if len(cell.chosen.records) == most]
     chosen = max(rivals, key=lambda cell: cell.chosen.val_mean)
     rows = [_row(selection, cell, cell is chosen, best) for cell in cells]
-    others: dict[str, Published | None] = {each.method: each for each in best}
-    entry = CATALOGUE.get(dataset)
-    if not best and entry is not None and entry.kind == "substitute":
-        others = {"none with these features": None}
-    rows += [_published_row(rows[0], name, each) for name, each in others.items()]
+    place = {key: rows[0][key] if key in _BOARD else None for key in rows[0]}
+    place |= {"kind": "published", "best_on_validation": False}
+    rows += [
+        place | {"model": BEST + one.method, **published_values(one, None)}
+        for one in best
+    ]
     return sorted(rows, key=_place)
 
 
 def _place(row: doc.Row) -> tuple[bool, float]:
-    """By score, labels as input last; that nothing compares is said first."""
-    means = row["test_mean"], row["published_mean"]
-    score = next((mean for mean in means if mean is not None), math.inf)
-    return LABELS in (row["options"] or ""), -score
+    """By score, labels as input last."""
+    score = "published_mean" if row["test_mean"] is None else "test_mean"
+    return LABELS in (row["options"] or ""), -row[score]
 
 
 def _row(
     selection: Selection, cell: Cell, is_best: bool, best: Sequence[Published]
-) -> doc.Row:
+) -> dict[str, Any]:
     key, chosen = cell.key, cell.chosen
     ours = 100 * chosen.test_mean
     # Published models read no labels: a difference from them would mean nothing.
@@ -149,31 +143,3 @@ def _row(
         "best_published_difference": ours - best[0].mean if alike else None,
         "configuration": chosen.configuration.id,
     }
-
-
-def _published_row(like: doc.Row, name: str, result: Published | None) -> doc.Row:
-    """A best published result, with the keys of a row of ours in their order."""
-    return {
-        **{key: value if key in _BOARD else None for key, value in like.items()},
-        "kind": "published",
-        "model": f"best published: {name}",
-        "best_on_validation": False,
-        **published_values(result, None),
-    }
-
-
-def _protocol_notes(rows: Sequence[doc.Row]) -> list[str]:
-    """Published numbers from another protocol than ours, and higher ones elsewhere."""
-    notes = [
-        f"{row['model']} on {row['dataset']}: the published number is of another "
-        f"protocol ({row['published_unlike']})."
-        for row in rows
-        if row["published_unlike"]
-    ]
-    ranked = [r for r in rows if r["kind"] == "published" and r["published_mean"]]
-    for dataset in dict.fromkeys(row["dataset"] for row in ranked):
-        elsewhere = published.higher_elsewhere(dataset)
-        higher = [f"{one.method} {one.mean:.2f} ({one.unlike})" for one in elsewhere]
-        if higher:
-            notes.append(f"{dataset}, higher but not alike: {', '.join(higher)}.")
-    return notes

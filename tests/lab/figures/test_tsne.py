@@ -1,16 +1,13 @@
 """The t-SNE pair: from a record's settings, the same again, labels as they are."""
 
-import builtins
-
-import numpy as np
 import pytest
 
 from ecg_gnn.data import load_dataset
 from ecg_gnn.study import run_study
 from ecg_gnn.study.store import Store
-from ecg_gnn.system.checks import InputError, MissingExtraError
+from ecg_gnn.system.checks import InputError
 from ecg_gnn_lab.figures import tsne
-from ecg_gnn_lab.figures.tsne import draw_tsne, project
+from ecg_gnn_lab.figures.tsne import draw_tsne
 from small_runs import BOARD
 from small_studies import HandmadeStore, dataset_info, small_recipe
 
@@ -26,31 +23,28 @@ def path(tmp_path_factory):
 
 def test_both_graphs_are_projected(path, tmp_path):
     with Store.open(path) as store:
-        found = project(store, embedding="mlp", num_nodes=40)
-        again = project(store, dataset=BOARD, embedding="mlp", num_nodes=40)
-    assert found.before.shape == found.after.shape == (40, 2)
-    assert (found.embedding, found.k) == ("mlp", 3)
-    assert not np.allclose(found.before, found.after)
-    np.testing.assert_array_equal(found.after, again.after)
-    assert set(found.labels) <= set(load_dataset(BOARD).y.tolist())
-    draw_tsne(found, tmp_path / "f.svg")
-    assert f"unit {found.unit}<" in (tmp_path / "f.svg").read_text()
-    assert "evolved graph (mlp, k = 3)" in (tmp_path / "f.svg").read_text()
+        for name, dataset in (("a", None), ("b", BOARD)):
+            file = tmp_path / f"{name}.svg"
+            draw_tsne(store, file, dataset=dataset, embedding="mlp", num_nodes=40)
+    drawn = (tmp_path / "a.svg").read_text()
+    assert drawn == (tmp_path / "b.svg").read_text()
+    assert "evolved graph (mlp, k = 3)" in drawn
+    assert "<dc:source>unit " in drawn
 
 
-def test_what_is_not_there_is_said(path):
+def test_what_is_not_there_is_said(path, tmp_path):
     with Store.open(path) as store:
-        with pytest.raises(InputError, match=r"no record of embedding 'bgrl'; it has"):
-            project(store, embedding="bgrl")
-        with pytest.raises(InputError, match="on 'tolokers'; it has"):
-            project(store, embedding="mlp", dataset="tolokers")
+        with pytest.raises(InputError, match=r"'embedding' must be one of .*bgrl"):
+            draw_tsne(store, tmp_path / "f.png", embedding="bgrl")
+        with pytest.raises(InputError, match=r"'dataset' must be one of .*tolokers"):
+            draw_tsne(store, tmp_path / "f.png", dataset="tolokers")
 
 
-def test_another_graph_of_the_same_name_is_refused(path, monkeypatch):
+def test_another_graph_of_the_same_name_is_refused(path, tmp_path, monkeypatch):
     other = load_dataset(f"{BOARD.partition(':')[0]}:rows=5,cols=5")
     monkeypatch.setattr(tsne, "load_dataset", lambda *_, **__: other)
     with Store.open(path) as store, pytest.raises(InputError, match="has changed"):
-        project(store, embedding="mlp")
+        draw_tsne(store, tmp_path / "f.png")
 
 
 def test_several_datasets_must_be_told_apart(tmp_path):
@@ -62,20 +56,4 @@ def test_several_datasets_must_be_told_apart(tmp_path):
         Store.open(tmp_path / "s.sqlite") as store,
         pytest.raises(InputError, match="'dataset' must be one of"),
     ):
-        project(store)
-
-
-def test_without_opentsne_one_line_names_the_extra(path, monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *rest):
-        if name == "openTSNE":
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with (
-        Store.open(path) as store,
-        pytest.raises(MissingExtraError, match=r"ecg-gnn\[plot\]"),
-    ):
-        project(store)
+        draw_tsne(store, tmp_path / "f.png")

@@ -239,10 +239,6 @@ def test_one_graph_only(model):
     message = rf"'model' must be one of \['.*: '{model}' reads the input graph only"
     with pytest.raises(InputError, match=message):
         build(model, num_graphs=2)
-    graphs = graphs_for(model, EDGES["directed"], directed_edges(seed=9))
-    message = r"'graphs' must hold the input graph only for \w+ \(got 2\)"
-    with pytest.raises(InputError, match=message):
-        build(model)(random(NUM_NODES, FEATURES), graphs)
 
 
 # --- Options --------------------------------------------------------------------------

@@ -9,7 +9,7 @@ then a fact about the data rather than an accident of the machine.
 The price is the rounding to the grid, which moves a similarity by at most about
 ``sqrt(D) * 2^-25`` and typically by 1e-8, less than a float32 product would.
 
-``Operand`` gives float32 products close to these similarities, with an error bound.
+``FloatScores`` are float32 products close to these similarities, with an error bound.
 """
 
 from collections.abc import Iterator
@@ -21,13 +21,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ecg_gnn.kernels.engine import gpu_usable_on
-
-GRID_BITS = 25
-_STEP = 2.0**-GRID_BITS
+_STEP = 2.0**-25
 _UNIT_ROUNDOFF = 2.0**-24  # of float32
 _CHUNK_ELEMENTS = 1 << 18  # float64 temporaries that stay in a CPU's cache
 _CUDA_CHUNK_ELEMENTS = 1 << 25  # a GPU pays per launch instead
+NOBODY = (1 << 63) - 1
+"""A placeholder among the numbers of nodes that sorts after every node."""
 
 
 @dataclass(frozen=True)
@@ -46,99 +45,73 @@ class Canonical:
     def num_nodes(self) -> int:
         return self.grid.size(0)
 
-    def rows(self, index: Tensor) -> Tensor:
-        """The rows ``index`` in float64."""
-        return self.grid[index].double() * _STEP
+    def rows(self, nodes: Tensor) -> Tensor:
+        """The rows of some ``nodes`` in float64."""
+        return self.grid[nodes].double() * _STEP
 
-    def scores(self, left: Tensor, right: Tensor) -> Tensor:
-        """Exact similarities of rows ``left`` [n] with rows ``right`` [m]: [n, m]."""
-        return self.take(left).scores_with(self.take(right))
-
-    def take(self, which: Tensor | slice) -> "Canonical":
-        """Some of the rows."""
-        return Canonical(self.grid[which], self.half_square[which], self.euclidean)
-
-    def scores_with(self, other: "Canonical") -> Tensor:
-        """Exact similarities of all rows with all rows of another set: [n, m]."""
-        dots = (self.grid.double() * _STEP) @ (other.grid.double() * _STEP).t()
+    def scores(self, nodes: Tensor, others: Tensor) -> Tensor:
+        """Exact similarities of ``nodes`` [n] with all ``others`` [m]: [n, m]."""
+        left, size = self.rows(nodes), _rows_per_chunk(self.grid)
+        parts = [left @ self.rows(some).t() for some in others.split(size)]
+        dots = torch.cat(parts, 1)
         if self.euclidean:
-            dots.sub_(self.half_square.unsqueeze(1)).sub_(other.half_square)
+            dots.sub_(self.half_square[nodes].unsqueeze(1))
+            dots.sub_(self.half_square[others])
         return dots
 
-    def pairs_with(self, other: "Canonical", left: Tensor, right: Tensor) -> Tensor:
-        """Exact similarities of rows ``left`` [p] with another's ``right`` [p]: [p]."""
-        size = max(1, chunk_elements(self.grid.is_cuda) // self.grid.size(1))
+    def pair_scores(self, nodes: Tensor, others: Tensor) -> Tensor:
+        """Exact similarities of single pairs, ``nodes`` [p] and ``others`` [p]: [p]."""
+        size = _rows_per_chunk(self.grid)
         # Scaling by a power of two is exact, before as after.
         dots = [
-            (self.grid[a].double() * other.grid[b].double()).sum(1) * _STEP**2
-            for a, b in zip(left.split(size), right.split(size), strict=True)
+            (self.grid[a].double() * self.grid[b].double()).sum(1) * _STEP**2
+            for a, b in zip(nodes.split(size), others.split(size), strict=True)
         ]
         scores = torch.cat(dots)
         if self.euclidean:
-            scores.sub_(self.half_square[left]).sub_(other.half_square[right])
+            scores.sub_(self.half_square[nodes]).sub_(self.half_square[others])
         return scores
 
-    def pair_scores(self, nodes: Tensor, others: Tensor) -> Tensor:
-        """Exact similarities of ``nodes`` [n] with their ``others`` [n, c]: [n, c]."""
-        left = nodes.repeat_interleave(others.size(1))
-        return self.pairs_with(self, left, others.flatten()).view(others.shape)
+    def candidate_scores(self, nodes: Tensor, candidates: Tensor) -> Tensor:
+        """Exact similarities of ``nodes`` [n] with their ``candidates``: [n, c].
 
-    def mean(self) -> Tensor:
-        """The mean row, on the grid: [D] float64."""
-        return torch.round(self.grid.sum(0).double() / self.num_nodes) * _STEP
+        Minus infinity where a candidate is ``NOBODY``.
+        """
+        row, place = (candidates != NOBODY).nonzero(as_tuple=True)
+        scores = self.half_square.new_full(candidates.shape, -torch.inf)
+        scores[row, place] = self.pair_scores(nodes[row], candidates[row, place])
+        return scores
 
 
 def canonicalise(z: Tensor, metric: str) -> Canonical:
-    """Put the rows of ``z`` [N, D] on the grid for ``metric``."""
-    return GridRule.of(z, metric).apply(z)
-
-
-@dataclass(frozen=True)
-class GridRule:
-    """How rows get onto the grid: each by its own norm, or all by one scale.
+    """Put the rows of ``z`` [N, D] on the grid, by their own norms or one scale.
 
     Every float operation is elementwise in float64, hence correctly rounded and the
-    same everywhere; sums run over a fixed tree. So rows can be put on the grid in any
-    pieces, by any process.
+    same everywhere; sums run over a fixed tree.
     """
-
-    metric: str
-    scale: Tensor | None = None
-    """Unless rows have their own norm: two powers of two and the centre. [2 + D]"""
-
-    @classmethod
-    def of(cls, z: Tensor, metric: str) -> "GridRule":
-        """The rule for all rows of ``z``, which is read once or a few times."""
-        return cls(metric, None if metric == "cosine" else _common_scale(z, metric))
-
-    def apply(self, z: Tensor) -> Canonical:
-        """Put some of the rows on the grid."""
-        if self.metric == "cosine" and gpu_usable_on(z.device):
-            from ecg_gnn.evolve.exact.gpu.halves import takes, unit_rows
-
-            if takes(z):
-                return Canonical(*unit_rows(z), False)
-        grid = torch.empty(z.shape, dtype=torch.int32, device=z.device)
-        half_square = torch.empty(z.size(0), dtype=torch.float64, device=z.device)
-        scale = None if self.scale is None else self.scale.to(z.device)
-        for part, rows in _chunks(z):
-            if scale is None:
-                rows = _unit_rows(rows)
-            else:
-                rows = (rows * scale[0] - scale[2:]) * scale[1]
-            grid[part] = torch.round(rows / _STEP).int()
-            half_square[part] = (grid[part].double() * _STEP).square().sum(1) / 2
-        return Canonical(grid, half_square, self.metric == "euclidean")
+    grid = torch.empty(z.shape, dtype=torch.int32, device=z.device)
+    half_square = torch.empty(z.size(0), dtype=torch.float64, device=z.device)
+    scale = None if metric == "cosine" else _common_scale(z, metric)
+    for part, rows in _chunks(z):
+        if scale is None:
+            rows = _unit_rows(rows)
+        else:
+            first, centre, second = scale
+            rows = (rows * first - centre) * second
+        grid[part] = torch.round(rows / _STEP).int()
+        half_square[part] = (grid[part].double() * _STEP).square().sum(1) / 2
+    return Canonical(grid, half_square, metric == "euclidean")
 
 
-def chunk_elements(on_gpu: bool) -> int:
-    """How many float64 numbers to work on at a time."""
-    return _CUDA_CHUNK_ELEMENTS if on_gpu else _CHUNK_ELEMENTS
+def _rows_per_chunk(z: Tensor) -> int:
+    """How many rows to work on at a time, in float64."""
+    elements = _CUDA_CHUNK_ELEMENTS if z.is_cuda else _CHUNK_ELEMENTS
+    return max(1, elements // z.size(1))
 
 
-def _chunks(z: Tensor, elements: int = 0) -> Iterator[tuple[slice, Tensor]]:
+def _chunks(z: Tensor, size: int | None = None) -> Iterator[tuple[slice, Tensor]]:
     """The rows of ``z`` in float64, some at a time, and which they are."""
-    size = max(1, (elements or chunk_elements(z.is_cuda)) // z.size(1))
+    size = size or _rows_per_chunk(z)
     for start in range(0, z.size(0), size):
         part = slice(start, start + size)
         yield part, z[part].double()
@@ -152,8 +125,8 @@ def _unit_rows(rows: Tensor) -> Tensor:
     return rows / norm.masked_fill(norm == 0, 1)
 
 
-def _common_scale(z: Tensor, metric: str) -> Tensor:
-    """Powers of two and, for Euclidean, a centre for all rows of ``z``: [2 + D]."""
+def _common_scale(z: Tensor, metric: str) -> tuple[Tensor, Tensor, Tensor]:
+    """A power of two, a centre (for Euclidean), and a power of two, for all rows."""
     largest = torch.stack([rows.abs().amax() for _, rows in _chunks(z)]).amax()
     first = _power_of_two(-_exponent(largest))
     centre = torch.zeros(z.size(1), dtype=torch.float64, device=z.device)
@@ -167,15 +140,14 @@ def _common_scale(z: Tensor, metric: str) -> Tensor:
     if metric == "euclidean":
         total = centre
         # The same pieces on every device: they are part of the tree of additions.
-        for _, rows in _chunks(z, _CHUNK_ELEMENTS):
+        for _, rows in _chunks(z, max(1, _CHUNK_ELEMENTS // z.size(1))):
             total = total + _tree_sum((rows * first).t())
         centre = total / z.size(0)
         # On a coarse grid of the data's own scale, the shift costs no exact tie: values
         # that lie on the fine grid still do once shifted.
         coarse = _power_of_two(radius_exponent() - 8)
         centre = torch.round(centre / coarse) * coarse
-    second = _power_of_two(-radius_exponent())
-    return torch.cat([torch.stack([first, second]), centre])
+    return first, centre, _power_of_two(-radius_exponent())
 
 
 def _exponent(x: Tensor) -> Tensor:
@@ -203,8 +175,8 @@ def _tree_sum(x: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Operand:
-    """One side of a float32 product ``left @ right.t()`` close to the similarity.
+class FloatScores:
+    """Float32 scores ``left[u] @ right[v] + constant`` close to the similarities.
 
     Ranks do not change when one constant is taken off all similarities. With the mean
     row m, w = u - m and t = m.w, u.v - m.m = w_u.w_v + t_u + t_v; and for Euclidean
@@ -213,16 +185,17 @@ class Operand:
     error.
     """
 
-    left: Tensor  # [n, D + 2] float32: w, t, 1
-    norm: Tensor  # [n] float64, |w|
-    shift: Tensor  # [n] float64, t
-    mean: Tensor  # [D] float64
+    left: Tensor  # [N, D + 2] float32: w, t, 1
+    right: Tensor  # [N, D + 2] float32: w, 1, t
     constant: float
+    error: Tensor  # [N] float64: what the scores of a row are wrong by, at most
 
     @classmethod
-    def of(cls, canonical: Canonical, mean: Tensor) -> "Operand":
-        """Rows less ``mean``, which must be that of the other side, too."""
+    def of(cls, canonical: Canonical) -> "FloatScores":
+        """Both sides of the product of all rows with all rows."""
         num_nodes, dim = canonical.grid.shape
+        # On the grid, as the rows are.
+        mean = torch.round(canonical.grid.sum(0).double() / num_nodes) * _STEP
         left = torch.ones((num_nodes, dim + 2), device=mean.device)
         norm, shift = (torch.empty_like(canonical.half_square) for _ in range(2))
         for part, rows in _chunks(canonical.grid):
@@ -230,20 +203,15 @@ class Operand:
             square = centred.square().sum(1)
             left[part, :-2], norm[part] = centred, square.sqrt()
             shift[part] = -square / 2 if canonical.euclidean else centred @ mean
-        left[:, -2] = shift
+        right = left.clone()
+        left[:, -2] = right[:, -1] = shift
         constant = 0.0 if canonical.euclidean else float(mean @ mean)
-        return cls(left, norm, shift, mean, constant)
+        size = norm * norm.max() + shift.abs() + shift.abs().max()
+        return cls(left, right, constant, _gamma(dim + 2) * size)
 
-    def right(self) -> Tensor:
-        """The same rows for the other side of a product: w, 1, t."""
-        right = self.left.clone()
-        right[:, -2], right[:, -1] = 1, self.left[:, -2]
-        return right
-
-    def error(self, other: "Operand") -> Tensor:
-        """What a product with any row of ``other`` is wrong by, at most: [n]."""
-        size = self.norm * other.norm.max() + self.shift.abs() + other.shift.abs().max()
-        return _gamma(self.left.size(1)) * size
+    def limit(self, nodes: Tensor | slice, others: Tensor) -> Tensor:
+        """The most that a similarity can be whose product is at most ``others``."""
+        return others.double() + self.constant + self.error[nodes]
 
 
 def _gamma(terms: int) -> float:

@@ -1,135 +1,122 @@
 """Exact k nearest neighbours: a fast search that knows when it is certain.
 
-All ways find the same neighbours, those that `canonical` and `ties` define:
+1. Float32 scores propose candidates, and bound the similarity of everybody else.
+2. Exact similarities decide among the candidates. Where the k-th is above that bound,
+   the row is certain: nobody else can be among its k nearest, nor tie with the last.
+3. Rows that are not certain are compared with all nodes exactly; so are all rows where
+   few of them are distinct.
 
-1. where few rows are distinct, their exact similarities with all nodes;
-2. a fast search, compiled or on a GPU, which proves most rows right;
-3. for what is left, and where there is no fast search, `blocks`.
+Whatever proposes the candidates, the neighbours are those that `canonical` and `ties`
+define.
 """
 
-import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from ecg_gnn.evolve.exact import compiled, gpu
-from ecg_gnn.evolve.exact.blocks import (
-    MAX_CUDA_TILE,
-    MAX_TILE,
-    Block,
-    Layout,
-    NearestLists,
-    search_blocks,
-    search_nodes,
-)
-from ecg_gnn.evolve.exact.canonical import Canonical, canonicalise
-from ecg_gnn.evolve.exact.ties import Task, choose_by_groups, num_candidates
-from ecg_gnn.evolve.query import FinishedBlocks, Query, Rows, SearchResult
+from ecg_gnn.evolve.exact import compiled
+from ecg_gnn.evolve.exact.canonical import Canonical, FloatScores, full_precision
+from ecg_gnn.evolve.exact.ties import choose, num_candidates
 from ecg_gnn.kernels.hashing import distinct_rows, first_of_group
-from ecg_gnn.system.machine import fits_in_memory, memory_budget, out_of_memory
-
-_SCORE_BYTES, _CUDA_SCORE_BYTES = 128 << 20, 1 << 30
-_BYTES_PER_SCORE = 32  # the float64, two masks, and the places of the ties
-_MAX_GROUPS = 1024  # distinct rows at a time
-_ROWS_PER_REPORT = 1 << 15
+from ecg_gnn.system.seeds import derive_seed
 
 
-def search_exact(query: Query, rows: Rows) -> SearchResult:
-    """The neighbours of all nodes, with all rows in memory if they fit."""
-    budget, size = memory_budget(query.memory, query.device), (rows.num_nodes, rows.dim)
-    on_gpu = query.device.type == "cuda"
-    if query.block_size is not None or fits_in_memory(*size, budget, on_gpu=on_gpu):
-        try:
-            return SearchResult(nearest(query_task(query, rows, query.device)))
-        except (MemoryError, RuntimeError) as error:
-            if not out_of_memory(error):
-                raise
-        warnings.warn(
-            f"not enough memory for a kNN search among {rows.num_nodes:,} × {rows.dim} "
-            "embeddings at once: it goes on in blocks",
-            stacklevel=2,
-        )
-        budget //= 4
-    return SearchResult(_search_in_blocks(query, rows, budget).to(query.device))
+@dataclass(frozen=True)
+class Search:
+    """For the ``k`` most similar other nodes of every node of ``canonical``."""
+
+    canonical: Canonical
+    k: int
+    seed: int
+    num_rows: int = 1024  # of scores with all nodes, to hold at a time
+    report: Callable[[int], None] = lambda count: None  # told how many just finished
+
+    @property
+    def key(self) -> int:
+        """Seeds the random choice among ties."""
+        return derive_seed(self.seed, "knn-ties")
 
 
-def _search_in_blocks(query: Query, rows: Rows, budget: int) -> Tensor:
-    """Block by block, after the blocks that an interrupted search finished."""
-    layout = Layout.fit(rows, query.k, budget, on_gpu=query.device.type == "cuda")
-    finished = None if query.folder is None else FinishedBlocks(query.folder)
-    neighbours = torch.empty((rows.num_nodes, query.k), dtype=torch.long)
-    done = finished.load(neighbours, query.fingerprint(rows)) if finished else 0
-    report = query.counter(rows.num_nodes)
-    report(done)
-    for start, block in search_blocks(rows, query, layout, done):
-        neighbours[start : start + len(block)] = block
-        if finished:
-            finished.save(start, block)
-        report(len(block))
-    return neighbours
-
-
-def query_task(query: Query, rows: Rows, device: torch.device) -> Task:
-    """A search with all rows in a device's memory."""
-    canonical = canonicalise(rows.read(0, rows.num_nodes, device), query.metric)
-    report = query.counter(rows.num_nodes)
-    return Task(canonical, query.k, query.key, query.block_size, report)
-
-
-def nearest(task: Task) -> Tensor:
-    """The ``k`` most similar other nodes of every node, ascending ids: [N, k]."""
-    num_nodes = task.canonical.num_nodes
-    groups = distinct_rows(task.canonical.grid)
-    nodes = torch.arange(num_nodes, device=groups.device)
-    # Few distinct rows: their exact similarities cost less than one fast search.
+def nearest(search: Search) -> Tensor:
+    """The ``k`` most similar other nodes of every node, ascending: [N, k]."""
+    canonical, k = search.canonical, search.k
+    num_nodes, device = canonical.num_nodes, canonical.grid.device
+    groups = distinct_rows(canonical.grid)
+    nodes = torch.arange(num_nodes, device=device)
+    # Few distinct rows: their exact similarities cost less than float32 scores of all.
     few = 4 * int(groups.max() + 1) <= num_nodes
-    if few or num_candidates(task.k) >= num_nodes - 1:
-        return search_groups(task, groups, nodes)
-    if gpu.usable(task.canonical.grid, task.k):
-        from ecg_gnn.evolve.exact.gpu.tiled import search_tiled
-
-        neighbours, sure = search_tiled(task)
-    elif compiled.usable(task):
-        neighbours, sure = compiled.search_compiled(task)
-    else:
-        return search_left(task, nodes)
-    left = (~sure).nonzero().squeeze(1)
-    if left.numel() and 4 * torch.unique(groups[left]).numel() < left.numel():
-        neighbours[left] = search_groups(task, groups, left)
-    elif left.numel():
-        neighbours[left] = search_left(task, left)
+    if few or num_candidates(k) >= num_nodes - 1:
+        return search_exactly(search, groups, nodes)
+    floats = FloatScores.of(canonical)
+    propose = compiled.propose if compiled.usable(device) else propose_candidates
+    neighbours = nodes.new_empty((num_nodes, k))
+    certain = torch.empty_like(nodes, dtype=torch.bool)
+    for rows, candidates, others in propose(floats, k, search.num_rows):
+        limit = others.double() + floats.constant + floats.error[rows]
+        neighbours[rows], kth = decide(search, nodes[rows], candidates)
+        certain[rows] = kth > limit
+        search.report(int(certain[rows].sum()))
+    left = (~certain).nonzero().squeeze(1)
+    if left.numel():
+        neighbours[left] = search_exactly(search, groups, left)
     return neighbours
 
 
-def search_groups(task: Task, groups: Tensor, nodes: Tensor) -> Tensor:
-    """Neighbours of ``nodes`` [n], computed once per distinct row: [n, k]."""
-    canonical, everybody = task.canonical, first_of_group(groups)
+def propose_candidates(
+    floats: FloatScores, k: int, num_rows: int
+) -> Iterator[tuple[slice, Tensor, Tensor]]:
+    """Candidates for some rows after another, and the best score of all others.
+
+    Yields a slice of the rows, their candidates [n, c] and those scores [n]. In plain
+    torch, for GPUs and where there is no compiler.
+    """
+    num_nodes, count = len(floats.left), num_candidates(k)
+    for start in range(0, num_nodes, num_rows):
+        rows = slice(start, min(start + num_rows, num_nodes))
+        with full_precision(floats.left.device):
+            scores = floats.left[rows] @ floats.right.t()
+        scores.diagonal(start).fill_(-torch.inf)
+        best, candidates = scores.topk(count + 1)
+        yield rows, candidates[:, :-1], best[:, -1]
+
+
+def decide(search: Search, nodes: Tensor, candidates: Tensor) -> tuple[Tensor, Tensor]:
+    """The nearest of the candidates [n, c] and the k-th similarity: [n, k] and [n].
+
+    It is minus infinity where fewer than k candidates are not ``NOBODY``.
+    """
+    candidates = candidates.sort(1).values  # the draw goes by rank among ascending ids
+    scores = search.canonical.candidate_scores(nodes, candidates)
+    kth = scores.topk(search.k).values[:, -1]
+    return choose(search.k, search.key, nodes, scores, kth, candidates), kth
+
+
+def search_exactly(search: Search, groups: Tensor, nodes: Tensor) -> Tensor:
+    """Neighbours of ``nodes`` [n] by their exact similarities with everybody: [n, k].
+
+    Nodes with equal rows, by ``groups`` [N], share their similarities; only the draw
+    among ties is their own. So a constant embedding of any size costs one row of
+    scores.
+    """
+    canonical, k = search.canonical, search.k
+    everybody = first_of_group(groups)
     wanted, group = torch.unique(groups[nodes], return_inverse=True)
-    leaders = everybody[wanted]
-
-    def scores(some: slice) -> Tensor:
-        return canonical.scores(leaders[some], everybody)[:, groups]
-
-    given = (nodes, group, leaders, scores)
-    size = task.block_size or _rows_of_scores(canonical)
-    return choose_by_groups(task.k, task.key, *given, size, task.progress)
-
-
-def _rows_of_scores(canonical: Canonical) -> int:
-    """How many rows of exact scores with all nodes to hold at a time."""
-    budget = _CUDA_SCORE_BYTES if canonical.grid.is_cuda else _SCORE_BYTES
-    fitting = budget // (_BYTES_PER_SCORE * canonical.num_nodes)
-    return max(1, min(_MAX_GROUPS, fitting))
-
-
-def search_left(task: Task, nodes: Tensor) -> Tensor:
-    """Neighbours of ``nodes`` [n] by float32 scores and exact ones of few pairs."""
-    whole = [Block(0, task.canonical)]
-    most = MAX_CUDA_TILE if nodes.is_cuda else MAX_TILE
-    tile, size = min(task.block_size or most, most), _rows_of_scores(task.canonical)
-    neighbours = []
-    for some in nodes.split(_ROWS_PER_REPORT):
-        lists = NearestLists(some, task.canonical.take(some), task.k, tile)
-        neighbours.append(search_nodes(lists, task.key, lambda: whole, size))
-        task.progress(some.numel())
-    return torch.cat(neighbours)
+    ids = torch.arange(canonical.num_nodes, device=nodes.device)
+    neighbours = nodes.new_empty((nodes.numel(), k))
+    for start in range(0, wanted.numel(), search.num_rows):
+        leaders = everybody[wanted[start : start + search.num_rows]]
+        scores = canonical.scores(leaders, everybody)[:, groups]
+        place = leaders.unsqueeze(1)
+        value = scores.gather(1, place)
+        scores.scatter_(1, place, -torch.inf)
+        kth = scores.topk(k, sorted=False).values.amin(1)
+        # Back in: another node with the same row leaves out its own column instead.
+        scores.scatter_(1, place, value)
+        row = group - start
+        asked = ((row >= 0) & (row < leaders.numel())).nonzero().squeeze(1)
+        given = (nodes[asked], scores, kth, ids.expand_as(scores), row[asked])
+        neighbours[asked] = choose(k, search.key, *given)
+        search.report(asked.numel())
+    return neighbours

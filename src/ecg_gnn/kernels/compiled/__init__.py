@@ -1,21 +1,19 @@
 """The CPU twin of the reference: the kernels of ops.cpp as differentiable functions."""
 
 import ctypes
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels.adjacency import Adjacency
-from ecg_gnn.kernels.compiled.building import call, library
+from ecg_gnn.kernels.compiled.building import library, run
 from ecg_gnn.kernels.edge_order import Order
 from ecg_gnn.kernels.engine import current_engine, linear_map
 from ecg_gnn.kernels.hashing import Draw
 
 _LANES = 16  # kLanes of ops.cpp: the number of heads must divide it
-_NAMES = {torch.float32: "float", torch.float64: "double"}
 
 
 def usable(x: Tensor, num_heads: int = 1) -> bool:
@@ -24,7 +22,7 @@ def usable(x: Tensor, num_heads: int = 1) -> bool:
         current_engine() == "fast"
         and _LANES % num_heads == 0
         and x.device.type == "cpu"
-        and x.dtype in _NAMES
+        and x.dtype in (torch.float32, torch.float64)
         and library() is not None
     )
 
@@ -33,8 +31,8 @@ def edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
     """See ``ecg_gnn.kernels.neighbour_sums.edge_dot``; not differentiable by itself."""
     _, channels, heads = a.shape
     out = a.new_empty(adjacency.num_edges, heads)
-    given = (heads, channels * heads, a.contiguous(), b.contiguous(), out)
-    _run("edge_dots", out.dtype, _by_target(adjacency), *given)
+    given = (channels * heads, a.contiguous(), b.contiguous(), out)
+    _run("edge_dots", out.dtype, heads, _by_target(adjacency), *given)
     return out
 
 
@@ -63,84 +61,85 @@ def _pattern(adjacency: Adjacency, order: Order, place: Tensor | None) -> _Patte
     return _Pattern(adjacency.num_nodes, *pointers)
 
 
-def _run(name: str, dtype: torch.dtype, *arguments: Any) -> None:
-    call(library(), f"ecg_{name}_{_NAMES[dtype]}", *arguments)
+def _run(name: str, dtype: torch.dtype, heads: int, *arguments: Any) -> None:
+    kind = ctypes.c_double if dtype == torch.float64 else ctypes.c_float
+    given = (kind(each) if isinstance(each, float) else each for each in arguments)
+    run(_kernel(name, dtype, heads), *given)
 
 
-class AdditiveAttention(torch.autograd.Function):
-    """See ``ecg_gnn.kernels.attention.additive_attention``."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, adjacency: Adjacency, scores: Tensor, values: Tensor, slope: float
-    ) -> Tensor:
-        # Scores of sources, of targets.
-        inputs = [t.contiguous() for t in (*scores.unbind(1), values)]
-        out, lse = torch.empty_like(inputs[2]), torch.empty_like(inputs[0])
-        pattern, (_, channels, heads) = _by_target(adjacency), out.shape
-        arguments = (pattern, heads, channels * heads, *inputs, slope, out, lse)
-        _run("additive_forward", out.dtype, *arguments)
-        ctx.adjacency, ctx.slope = adjacency, slope
-        ctx.save_for_backward(*inputs, out, lse)
-        return out
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        source, target, values, out, lse = ctx.saved_tensors
-        grad, (nodes, channels, heads) = grad.contiguous(), values.shape
-        size = (heads, channels * heads)
-        delta, grad_target = torch.empty_like(lse), torch.empty_like(lse)
-        grad_source, grad_values = torch.empty_like(lse), torch.empty_like(values)
-        edges = values.new_empty(ctx.adjacency.num_edges, heads)
-        _run("row_dots", grad.dtype, nodes, *size, grad, out, delta)
-        given = (source, target, values, ctx.slope, grad, lse, delta)
-        made = (grad_source, grad_values, edges)
-        pattern = _by_source(ctx.adjacency)
-        _run("additive_backward", grad.dtype, pattern, *size, *given, *made)
-        pattern = _by_target(ctx.adjacency)
-        _run("sum_edges", grad.dtype, pattern, heads, edges, grad_target)
-        return None, torch.stack([grad_source, grad_target], 1), grad_values, None
+@cache
+def _kernel(name: str, dtype: torch.dtype, heads: int) -> Any:
+    loaded = library()
+    assert loaded is not None, "call only what is usable"
+    loaded.ecg_kernel.restype = ctypes.c_void_p
+    address = loaded.ecg_kernel(name.encode(), heads, dtype == torch.float64)
+    return ctypes.CFUNCTYPE(None)(address)
 
 
-class DotProductAttention(torch.autograd.Function):
-    """See ``ecg_gnn.kernels.attention.dot_product_attention``."""
-
-    @staticmethod
-    def forward(ctx: Any, adjacency: Adjacency, packed: Tensor) -> Tensor:
-        packed = packed.contiguous()
-        nodes, _, channels, heads = packed.shape
-        out = packed.new_empty(nodes, channels, heads)
-        lse = packed.new_empty(nodes, heads)
-        given = (*_sizes(packed), *_parts(packed), channels**-0.5)
-        _run("dot_forward", out.dtype, _by_target(adjacency), *given, out, lse)
-        ctx.adjacency = adjacency
-        ctx.save_for_backward(packed, out, lse)
-        return out
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        packed, out, lse = ctx.saved_tensors
-        grad, (nodes, _, channels, heads) = grad.contiguous(), packed.shape
-        delta, grads = torch.empty_like(lse), torch.empty_like(packed)
-        edges = packed.new_empty(ctx.adjacency.num_edges, heads)
-        shape = (nodes, heads, channels * heads)
-        _run("row_dots", grad.dtype, *shape, grad, out, delta)
-        parts, sizes = _parts(packed), _sizes(packed)
-        grad_query, *grad_others = _parts(grads)
-        given = (*sizes, *parts, channels**-0.5, grad, lse, delta, *grad_others, edges)
-        _run("dot_backward", grad.dtype, _by_source(ctx.adjacency), *given)
-        # The query's gradient is the sum of keys weighted by the scores' gradients.
-        rest = (*sizes, edges, parts[1], grad_query)
-        _run("weighted_sum", grad.dtype, _by_target(ctx.adjacency), *rest)
-        return None, grads
+def additive_forward(
+    adjacency: Adjacency, slope: float, scores: Tensor, values: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Messages of GAT's attention, and each row's log-sum-exp."""
+    source, target = (each.contiguous() for each in scores.unbind(1))
+    out, lse = torch.empty_like(values), torch.empty_like(source)
+    _, channels, heads = values.shape
+    given = (channels * heads, source, target, values, slope, out, lse)
+    _run("additive_forward", out.dtype, heads, _by_target(adjacency), *given)
+    return out, lse
 
 
-def _sizes(packed: Tensor) -> tuple[int, int, int]:
-    """Heads, width of a row, and how far the rows of one part lie apart."""
+def additive_backward(
+    adjacency: Adjacency, slope: float, grad: Tensor, *kept: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Gradients of scores and values."""
+    scores, values, out, lse = kept
+    source, target = (each.contiguous() for each in scores.unbind(1))
+    nodes, channels, heads = values.shape
+    width, kind = channels * heads, (grad.dtype, heads)
+    delta, grad_target = torch.empty_like(lse), torch.empty_like(lse)
+    grad_source, grad_values = torch.empty_like(lse), torch.empty_like(values)
+    edges = values.new_empty(adjacency.num_edges, heads)
+    _run("row_dots", *kind, nodes, width, grad, out, delta)
+    given = (width, source, target, values, slope, grad, lse, delta)
+    made = (grad_source, grad_values, edges)
+    _run("additive_backward", *kind, _by_source(adjacency), *given, *made)
+    _run("sum_edges", *kind, _by_target(adjacency), edges, grad_target)
+    return torch.stack([grad_source, grad_target], 1), grad_values
+
+
+def dot_forward(adjacency: Adjacency, packed: Tensor) -> tuple[Tensor, Tensor]:
+    """Messages of the transformer's attention, and each row's log-sum-exp."""
+    nodes, _, channels, heads = packed.shape
+    out = packed.new_empty(nodes, channels, heads)
+    lse = packed.new_empty(nodes, heads)
+    given = (*_sizes(packed), *_parts(packed), channels**-0.5, out, lse)
+    _run("dot_forward", out.dtype, heads, _by_target(adjacency), *given)
+    return out, lse
+
+
+def dot_backward(
+    adjacency: Adjacency, grad: Tensor, packed: Tensor, out: Tensor, lse: Tensor
+) -> tuple[Tensor]:
+    """The gradient of query, key and value."""
+    nodes, _, channels, heads = packed.shape
+    delta, grads = torch.empty_like(lse), torch.empty_like(packed)
+    edges = packed.new_empty(adjacency.num_edges, heads)
+    kind = grad.dtype, heads
+    _run("row_dots", *kind, nodes, channels * heads, grad, out, delta)
+    parts, sizes = _parts(packed), _sizes(packed)
+    grad_query, *grad_others = _parts(grads)
+    given = (*sizes, *parts, channels**-0.5, grad, lse, delta, *grad_others, edges)
+    _run("dot_backward", *kind, _by_source(adjacency), *given)
+    # The query's gradient is the sum of keys weighted by the scores' gradients.
+    given = (*sizes, edges, parts[1], grad_query)
+    _run("weighted_sum", *kind, _by_target(adjacency), *given)
+    return (grads,)
+
+
+def _sizes(packed: Tensor) -> tuple[int, int]:
+    """The width of a row, and how far the rows of one part lie apart."""
     _, parts, channels, heads = packed.shape
-    return heads, channels * heads, parts * channels * heads
+    return channels * heads, parts * channels * heads
 
 
 def _parts(packed: Tensor) -> list[ctypes.c_void_p]:
@@ -158,5 +157,5 @@ def _drop(x: Tensor, draw: Draw) -> Tensor:
     x = x.contiguous()
     out = torch.empty_like(x)
     arguments = (x, out, draw.seed, ctypes.c_uint32(draw.threshold), draw.scale)
-    _run("dropout", x.dtype, x.numel(), *arguments)
+    _run("dropout", x.dtype, 1, x.numel(), *arguments)
     return out

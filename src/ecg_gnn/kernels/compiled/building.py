@@ -10,7 +10,6 @@ import os
 import platform
 import shlex
 import shutil
-import signal
 import subprocess
 import warnings
 from contextlib import suppress
@@ -28,14 +27,10 @@ from ecg_gnn.system.files import cache_folder, sha256_of_file
 # Fast maths lets the compiler vectorise exp and reductions. It is a flag of compiling
 # only: at linking it would switch off denormal numbers for the whole process.
 _COMPILE = ["-O3", "-march=native", "-ffast-math", "-fopenmp", "-fPIC", "-std=c++17"]
+if platform.machine().lower() in ("x86_64", "amd64"):
+    _COMPILE += ["-mprefer-vector-width=512"]  # compilers prefer half of a register
 _LINK = ["-shared", "-fopenmp"]
 _SECONDS = 300
-
-
-def _compile_flags() -> list[str]:
-    """Whole registers on x86, where compilers prefer half of them."""
-    wide = platform.machine().lower() in ("x86_64", "amd64")
-    return [*_COMPILE, *(["-mprefer-vector-width=512"] if wide else [])]
 
 
 @cache
@@ -44,19 +39,24 @@ def library(
 ) -> ctypes.CDLL | None:
     """A C++ file of ``package``, or None (with a warning) where it cannot be built."""
     compiler = _compiler()
-    if compiler is None:
+    if not shutil.which(compiler[0]):
         _warn("no C++ compiler found (install g++, or name one in CXX)")
         return None
     try:
         source = files(package).joinpath(f"{name}.cpp").read_text()
+        folder = cache_folder(f"kernels-{os.geteuid()}")
+        folder.mkdir(parents=True, exist_ok=True)
+        if folder.stat().st_uid != os.geteuid():
+            raise PermissionError(f"{folder} belongs to another user")
+        folder.chmod(0o700)
         stem = f"{name}-{_key(source, compiler)}"
-        folders = cache_folder("kernels"), cache_folder(f"kernels-{os.geteuid()}")
-        for folder in filter(_is_safe, folders):
-            for path in filter(_is_safe, folder.glob(f"{stem}-*.so")):
-                if path.stem == f"{stem}-{_digest(path)}":
-                    with suppress(OSError):
-                        return ctypes.CDLL(str(path))
-        return _build(source, compiler, _own(*folders), stem)
+        for path in folder.glob(f"{stem}-*.so"):
+            status = path.stat()
+            own = status.st_uid == os.geteuid() and not status.st_mode & 0o022
+            if own and path.stem == f"{stem}-{_digest(path)}":
+                with suppress(OSError):
+                    return ctypes.CDLL(str(path))
+        return _build(source, compiler, folder, stem)
     except (OSError, subprocess.SubprocessError) as error:
         detail = getattr(error, "stderr", "") or str(error)
         _warn(f"C++ kernels cannot be built ({detail.strip()[:300]})")
@@ -64,10 +64,15 @@ def library(
 
 
 def call(loaded: ctypes.CDLL | None, name: str, *arguments: Any) -> None:
-    """Call a function with as many threads as torch uses; the GIL is released."""
+    """Call a function of a library."""
     assert loaded is not None, "call only what is usable"
     function = loaded[name]
     function.restype = None
+    run(function, *arguments)
+
+
+def run(function: Any, *arguments: Any) -> None:
+    """Call a function with as many threads as torch uses; the GIL is released."""
     threads = ctypes.c_int(torch.get_num_threads())
     function(*(_convert(argument) for argument in arguments), threads)
 
@@ -87,30 +92,9 @@ def _warn(reason: str) -> None:
     warnings.warn(text, stacklevel=3)
 
 
-def _compiler() -> list[str] | None:
+def _compiler() -> list[str]:
     """The compiler as a command; ``CXX`` may carry a launcher or flags."""
-    named = shlex.split(os.environ.get("CXX", ""))
-    candidates = [named] if named else [["g++"], ["c++"]]
-    return next((words for words in candidates if shutil.which(words[0])), None)
-
-
-def _is_safe(path: Path) -> bool:
-    """Whether only this user, or root, can have put there what is there."""
-    try:
-        status = path.stat()
-    except OSError:
-        return False
-    return status.st_uid in (0, os.geteuid()) and not status.st_mode & 0o022
-
-
-def _own(*folders: Path) -> Path:
-    """The first folder that is this user's, made if need be, and closed to others."""
-    for folder in folders:
-        folder.mkdir(parents=True, exist_ok=True)
-        if folder.stat().st_uid == os.geteuid():
-            folder.chmod(0o755)
-            return folder
-    raise PermissionError(f"{folders[-1]} belongs to another user")
+    return shlex.split(os.environ.get("CXX", "")) or ["g++"]
 
 
 def _build(source: str, compiler: list[str], folder: Path, stem: str) -> ctypes.CDLL:
@@ -118,30 +102,16 @@ def _build(source: str, compiler: list[str], folder: Path, stem: str) -> ctypes.
     with TemporaryDirectory(dir=folder, prefix=".") as below:
         code, compiled, built = (Path(below, f"{stem}{s}") for s in (".cpp", ".o", ""))
         code.write_text(source, encoding="utf-8")
-        compile_it = [*compiler, *_compile_flags(), "-c", str(code)]
-        _call([*compile_it, "-o", str(compiled)], below)
-        _call([*compiler, str(compiled), *_LINK, "-o", str(built)], below)
+        options: dict[str, Any] = {"env": os.environ | {"TMPDIR": below}}
+        options |= {"capture_output": True, "text": True, "timeout": _SECONDS}
+        compile_it = [*compiler, *_COMPILE, "-c", str(code), "-o", str(compiled)]
+        link_it = [*compiler, str(compiled), *_LINK, "-o", str(built)]
+        for command in (compile_it, link_it):
+            subprocess.run(command, check=True, **options)
         loaded = ctypes.CDLL(str(built))
         built.chmod(0o644)
         built.replace(folder / f"{stem}-{_digest(built)}.so")
         return loaded
-
-
-def _call(command: list[str], folder: str) -> None:
-    """Run a compiler; if this process is interrupted, nothing of it goes on.
-
-    It starts others and puts files into ``folder``, of which it would leave some.
-    """
-    given: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    given |= {"env": os.environ | {"TMPDIR": folder}, "process_group": 0}
-    with subprocess.Popen(command, text=True, **given) as process:
-        try:
-            said, _ = process.communicate(timeout=_SECONDS)
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command, stderr=said)
 
 
 def _digest(path: Path) -> str:
@@ -152,7 +122,7 @@ def _key(source: str, compiler: list[str]) -> str:
     """Of everything that shapes the binary; a home may be shared by unlike machines."""
     command = [*compiler, "--version"]
     version = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    parts = [source, str(command), version.stdout, str(_compile_flags()), _cpu()]
+    parts = [source, str(command), version.stdout, str(_COMPILE), _cpu()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <type_traits>
+#include <string>
 #include <vector>
 
 namespace {
@@ -350,58 +350,37 @@ void dropout(int64_t size, const T* x, T* out, const uint64_t* seed, uint32_t th
   }
 }
 
-// Calls with the number of heads as a constant, for which loops unroll.
-template <class Call>
-void with_heads(int64_t heads, const Call& call) {
+// The address of a kernel, for which a number of heads is a constant: loops unroll.
+template <class T, int heads>
+void* find(const std::string& name) {
+#define KERNEL(kernel) \
+  if (name == #kernel) return reinterpret_cast<void*>(&kernel<heads, T>)
+  KERNEL(additive_forward);
+  KERNEL(additive_backward);
+  KERNEL(dot_forward);
+  KERNEL(dot_backward);
+  KERNEL(row_dots);
+  KERNEL(weighted_sum);
+  KERNEL(edge_dots);
+  KERNEL(sum_edges);
+  if (name == "dropout") return reinterpret_cast<void*>(&dropout<T>);
+  return nullptr;
+}
+
+template <class T>
+void* find(const std::string& name, int heads) {
   switch (heads) {
-    case 1: return call(std::integral_constant<int, 1>());
-    case 2: return call(std::integral_constant<int, 2>());
-    case 4: return call(std::integral_constant<int, 4>());
-    case 8: return call(std::integral_constant<int, 8>());
-    case 16: return call(std::integral_constant<int, 16>());
+    case 1: return find<T, 1>(name);
+    case 2: return find<T, 2>(name);
+    case 4: return find<T, 4>(name);
+    case 8: return find<T, 8>(name);
+    case 16: return find<T, 16>(name);
   }
+  return nullptr;
 }
 
 }  // namespace
 
-#define BY_HEADS(name, T, parameters, arguments)                                         \
-  void ecg_##name##_##T parameters {                                                     \
-    with_heads(h, [=](auto H) { name<H> arguments; });                                   \
-  }
-#define GRAPH const Pattern *g, int64_t h
-#define EXPORT(T)                                                                        \
-  extern "C" {                                                                           \
-  BY_HEADS(additive_forward, T,                                                          \
-           (GRAPH, int64_t w, const T* s, const T* d, const T* v, double slope, T* out,  \
-            T* lse, int t),                                                              \
-           (*g, w, s, d, v, T(slope), out, lse, t))                                      \
-  BY_HEADS(additive_backward, T,                                                         \
-           (GRAPH, int64_t w, const T* s, const T* d, const T* v, double slope,          \
-            const T* go, const T* lse, const T* delta, T* gs, T* gv, T* ge, int t),      \
-           (*g, w, s, d, v, T(slope), go, lse, delta, gs, gv, ge, t))                    \
-  BY_HEADS(dot_forward, T,                                                               \
-           (GRAPH, int64_t w, int64_t r, const T* q, const T* k, const T* v,             \
-            double scale, T* out, T* lse, int t),                                        \
-           (*g, w, r, q, k, v, T(scale), out, lse, t))                                   \
-  BY_HEADS(dot_backward, T,                                                              \
-           (GRAPH, int64_t w, int64_t r, const T* q, const T* k, const T* v,             \
-            double scale, const T* go, const T* lse, const T* delta, T* gk, T* gv,       \
-            T* ge, int t),                                                               \
-           (*g, w, r, q, k, v, T(scale), go, lse, delta, gk, gv, ge, t))                 \
-  BY_HEADS(row_dots, T,                                                                  \
-           (int64_t n, int64_t h, int64_t w, const T* a, const T* b, T* out, int t),     \
-           (n, w, a, b, out, t))                                                         \
-  BY_HEADS(weighted_sum, T,                                                              \
-           (GRAPH, int64_t w, int64_t r, const T* e, const T* x, T* out, int t),         \
-           (*g, w, r, e, x, out, t))                                                     \
-  BY_HEADS(edge_dots, T, (GRAPH, int64_t w, const T* a, const T* b, T* out, int t),      \
-           (*g, w, a, b, out, t))                                                        \
-  BY_HEADS(sum_edges, T, (GRAPH, const T* e, T* out, int t), (*g, e, out, t))            \
-  void ecg_dropout_##T(int64_t n, const T* x, T* out, const uint64_t* seed,              \
-                       uint32_t threshold, double scale, int t) {                        \
-    dropout(n, x, out, seed, threshold, T(scale), t);                                    \
-  }                                                                                      \
-  }
-
-EXPORT(float)
-EXPORT(double)
+extern "C" void* ecg_kernel(const char* name, int heads, bool in_double) {
+  return in_double ? find<double>(name, heads) : find<float>(name, heads);
+}

@@ -1,12 +1,9 @@
 """GAT's attention in one pass forward and one gather backward."""
 
-from typing import Any
-
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.gpu import edge_tiles as et
@@ -156,39 +153,35 @@ def _additive_backward(
     tl.store(grad_scores + 2 * row * HEADS + one, result)
 
 
-class AdditiveAttention(torch.autograd.Function):
-    """See ``ecg_gnn.kernels.attention.additive_attention``."""
+def additive_forward(
+    adjacency: Adjacency, slope: float, scores: Tensor, values: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Messages of GAT's attention, and each row's log-sum-exp."""
+    nodes, channels, heads = values.shape
+    out = torch.empty_like(values)
+    exact = torch.promote_types(values.dtype, torch.float32)
+    lse = values.new_empty((nodes, heads), dtype=exact)
+    shares = lse.new_empty(adjacency.num_edges, heads)
+    given = (scores, values, slope, shares, lse, out, channels)
+    rest = (channels, given, sum_type(values))
+    over_rows(_additive_forward, "sum", by_target(adjacency), *rest, heads=heads)
+    return out, lse
 
-    @staticmethod
-    def forward(
-        ctx: Any, adjacency: Adjacency, scores: Tensor, values: Tensor, slope: float
-    ) -> Tensor:
-        scores, values = scores.contiguous(), values.contiguous()
-        nodes, channels, heads = values.shape
-        out = torch.empty_like(values)
-        exact = torch.promote_types(values.dtype, torch.float32)
-        lse = values.new_empty((nodes, heads), dtype=exact)
-        shares = lse.new_empty(adjacency.num_edges, heads)
-        given = (scores, values, slope, shares, lse, out, channels)
-        rest = (channels, given, sum_type(values))
-        over_rows(_additive_forward, "sum", by_target(adjacency), *rest, heads=heads)
-        ctx.adjacency, ctx.slope = adjacency, slope
-        ctx.save_for_backward(scores, values, out, lse)
-        return out
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        scores, values, out, lse = ctx.saved_tensors
-        grad, (_, channels, heads) = grad.contiguous(), values.shape
-        delta = row_dots(grad, out, lse)
-        grad_scores, grad_values = torch.empty_like(scores), torch.empty_like(values)
-        edges = lse.new_empty(ctx.adjacency.num_edges, heads)
-        shares, products = torch.empty_like(edges), torch.empty_like(edges)
-        given = (scores, values, ctx.slope, grad, lse, delta, shares, products)
-        made = (grad_values, grad_scores, edges, channels)
-        rest = (channels, given + made, sum_type(values))
-        pattern = by_source(ctx.adjacency)
-        over_rows(_additive_backward, "attention", pattern, *rest, heads=heads)
-        edge_total(by_target(ctx.adjacency), edges, grad_scores[:, 1])
-        return None, grad_scores, grad_values, None
+def additive_backward(
+    adjacency: Adjacency, slope: float, grad: Tensor, *kept: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Gradients of scores and values."""
+    scores, values, out, lse = kept
+    _, channels, heads = values.shape
+    delta = row_dots(grad, out, lse)
+    grad_scores, grad_values = torch.empty_like(scores), torch.empty_like(values)
+    edges = lse.new_empty(adjacency.num_edges, heads)
+    shares, products = torch.empty_like(edges), torch.empty_like(edges)
+    given = (scores, values, slope, grad, lse, delta, shares, products)
+    made = (grad_values, grad_scores, edges, channels)
+    rest = (channels, given + made, sum_type(values))
+    pattern = by_source(adjacency)
+    over_rows(_additive_backward, "attention", pattern, *rest, heads=heads)
+    edge_total(by_target(adjacency), edges, grad_scores[:, 1])
+    return grad_scores, grad_values

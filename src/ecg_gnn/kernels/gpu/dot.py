@@ -1,12 +1,9 @@
 """The transformer's attention: two gathers forward, three backward."""
 
-from typing import Any
-
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.gpu import edge_tiles as et
@@ -127,40 +124,34 @@ def _dot_backward(
     tl.store(grad_values + start + inner, result, real)
 
 
-class DotProductAttention(torch.autograd.Function):
-    """See ``ecg_gnn.kernels.attention.dot_product_attention``."""
+def dot_forward(adjacency: Adjacency, packed: Tensor) -> tuple[Tensor, Tensor]:
+    """Messages of the transformer's attention, and each row's log-sum-exp."""
+    query, key, values = packed.unbind(1)
+    nodes, channels, heads = values.shape
+    out = values.new_empty(values.shape)
+    exact = torch.promote_types(values.dtype, torch.float32)
+    lse = values.new_empty((nodes, heads), dtype=exact)
+    stride, scale = packed.stride(0), channels**-0.5
+    given = (query, key, values, stride, scale, out, lse, channels)
+    rest = (channels, given, sum_type(packed))
+    over_rows(_dot_forward, "dot", et.by_target(adjacency), *rest, heads=heads)
+    return out, lse
 
-    @staticmethod
-    def forward(ctx: Any, adjacency: Adjacency, packed: Tensor) -> Tensor:
-        packed = packed.contiguous()
-        query, key, values = packed.unbind(1)
-        nodes, channels, heads = values.shape
-        out = values.new_empty(values.shape)
-        exact = torch.promote_types(values.dtype, torch.float32)
-        lse = values.new_empty((nodes, heads), dtype=exact)
-        stride, scale = packed.stride(0), channels**-0.5
-        given = (query, key, values, stride, scale, out, lse, channels)
-        rest = (channels, given, sum_type(packed))
-        over_rows(_dot_forward, "dot", et.by_target(adjacency), *rest, heads=heads)
-        ctx.adjacency = adjacency
-        ctx.save_for_backward(packed, out, lse)
-        return out
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        packed, out, lse = ctx.saved_tensors
-        query, key, values = packed.unbind(1)
-        grad, (_, _, channels, heads) = grad.contiguous(), packed.shape
-        delta = row_dots(grad, out, lse)
-        grads = torch.empty_like(packed)
-        grad_query, grad_key, grad_values = grads.unbind(1)
-        edges = lse.new_empty(ctx.adjacency.num_edges, heads)
-        stride, scale = packed.stride(0), channels**-0.5
-        given = (grad, lse, delta, query, key, values, stride, scale)
-        made = (grad_key, grad_values, edges, channels)
-        rest = (channels, given + made, sum_type(packed))
-        over_rows(_dot_backward, "dot", et.by_source(ctx.adjacency), *rest, heads=heads)
-        # The query's gradient is the sum of keys weighted by the scores' gradients.
-        head_sum(et.by_target(ctx.adjacency), edges, key, grad_query)
-        return None, grads
+def dot_backward(
+    adjacency: Adjacency, grad: Tensor, packed: Tensor, out: Tensor, lse: Tensor
+) -> tuple[Tensor]:
+    """The gradient of query, key and value."""
+    query, key, values = packed.unbind(1)
+    _, channels, heads = values.shape
+    delta, grads = row_dots(grad, out, lse), torch.empty_like(packed)
+    grad_query, grad_key, grad_values = grads.unbind(1)
+    edges = lse.new_empty(adjacency.num_edges, heads)
+    stride, scale = packed.stride(0), channels**-0.5
+    given = (grad, lse, delta, query, key, values, stride, scale)
+    made = (grad_key, grad_values, edges, channels)
+    rest = (channels, given + made, sum_type(packed))
+    over_rows(_dot_backward, "dot", et.by_source(adjacency), *rest, heads=heads)
+    # The query's gradient is the sum of keys weighted by the scores' gradients.
+    head_sum(et.by_target(adjacency), edges, key, grad_query)
+    return (grads,)

@@ -1,7 +1,9 @@
 """Every function that has Triton kernels."""
 
-from ecg_gnn.kernels.gpu.additive import AdditiveAttention as AdditiveAttention
-from ecg_gnn.kernels.gpu.dot import DotProductAttention as DotProductAttention
+from ecg_gnn.kernels.gpu.additive import additive_backward as additive_backward
+from ecg_gnn.kernels.gpu.additive import additive_forward as additive_forward
+from ecg_gnn.kernels.gpu.dot import dot_backward as dot_backward
+from ecg_gnn.kernels.gpu.dot import dot_forward as dot_forward
 from ecg_gnn.kernels.gpu.edge_tiles import by_source as by_source
 from ecg_gnn.kernels.gpu.edge_tiles import by_target as by_target
 from ecg_gnn.kernels.gpu.norm import add_norm as add_norm

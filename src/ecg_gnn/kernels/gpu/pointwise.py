@@ -1,14 +1,11 @@
 """Bias, dropout and GELU in one pass, and the bias's gradient in the backward one."""
 
-from collections.abc import Callable
-from typing import Any
-
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from ecg_gnn.kernels.engine import Grads, Kept, differentiable
 from ecg_gnn.kernels.gpu.launch import PROGRAMS, row_tiles
 from ecg_gnn.kernels.gpu.reductions import sum_type, total_of
 from ecg_gnn.kernels.hashing import Draw
@@ -110,46 +107,37 @@ def _normal_share(value):
     return 0.5 * (1.0 + tl.erf(value * 0.7071067811865476))
 
 
-class _BiasDropout(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, bias: Tensor | None, draw: Draw | None, gelu: bool
-    ) -> Tensor:
+def bias_dropout(
+    x: Tensor, bias: Tensor | None, draw: Draw | None, gelu: bool
+) -> Tensor:
+    """``dropout(x + bias)``, then perhaps a GELU; no drawing drops nothing."""
+    rows, channels = x.shape
+    seed, threshold, scale = draw or (None, 0, 1.0)
+    tile, width = row_tiles(channels)
+    programs = triton.cdiv(rows, tile)
+    bias_type = x.dtype if bias is None else bias.dtype
+
+    def there(x: Tensor, bias: Tensor | None) -> Kept:
         x = x.contiguous()
-        out, (rows, channels) = torch.empty_like(x), x.shape
-        seed, threshold, scale = draw or (None, 0, 1.0)
-        tile, width = row_tiles(channels)
+        out = torch.empty_like(x)
         if x.numel():
             arguments = (x, bias, out, seed, rows, channels, scale, threshold, gelu)
-            grid = (triton.cdiv(rows, tile),)
             with torch.cuda.device_of(x):
-                _forward[grid](*arguments, tile, width, sum_type(x))
-        ctx.draw, ctx.gelu = draw, gelu
-        ctx.save_for_backward(x if gelu else None, bias)
-        return out
+                _forward[(programs,)](*arguments, tile, width, sum_type(x))
+        return out, (x if gelu else None, bias)
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        x, bias = ctx.saved_tensors
-        grad = grad.contiguous()
-        out, (rows, channels) = torch.empty_like(grad), grad.shape
-        seed, threshold, scale = ctx.draw or (None, 0, 1.0)
-        tile, width = row_tiles(channels)
-        programs = max(1, min(PROGRAMS, triton.cdiv(rows, tile)))
-        partial = None
+    def back(grad: Tensor, x: Tensor | None, bias: Tensor | None) -> Grads:
+        grad, partial = grad.contiguous(), None
+        out, few = torch.empty_like(grad), max(1, min(PROGRAMS, programs))
         if bias is not None:
             exact = torch.promote_types(grad.dtype, torch.float32)
-            partial = grad.new_empty(programs, channels, dtype=exact)
+            partial = grad.new_empty(few, channels, dtype=exact)
         given = (x, bias, grad, out, seed, partial, rows, channels, scale)
-        kind = (threshold, ctx.gelu, tile, width, sum_type(grad))
-        _backward[(programs,)](*given, *kind)
-        grad_bias = None if partial is None else total_of(partial).to(bias.dtype)
-        return out, grad_bias, None, None
+        kind = (threshold, gelu, tile, width, sum_type(grad))
+        _backward[(few,)](*given, *kind)
+        return out, None if partial is None else total_of(partial).to(bias_type)
 
-
-bias_dropout: Callable[..., Any] = _BiasDropout.apply
-"""``dropout(x + bias)``, then perhaps a GELU; no drawing drops nothing."""
+    return differentiable(there, back, x, bias)
 
 
 @triton.jit

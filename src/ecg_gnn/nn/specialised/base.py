@@ -1,8 +1,8 @@
 """What the specialised models share."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Generic, TypeVar
+from dataclasses import replace
+from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 import torch
@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from ecg_gnn.kernels import Adjacency, neighbour_sum, normalized_sum
 from ecg_gnn.nn.benchmark_net import Dropout
 from ecg_gnn.nn.network import GraphInput, Known, Network, NetworkSpec, Option, Traits
-from ecg_gnn.system.checks import InputError
 
 # A x, by how A is normalised.
 PROPAGATIONS: dict[str, Callable[[Adjacency, Tensor], Tensor]] = {
@@ -27,13 +26,9 @@ NORMALISATION = {
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True)
-class Usual:
-    """Settings that a preset gives a model."""
-
-    layers: int
-    hidden: int = 64
-    lr: float = 0.01
+def usually(layers: int = 2, hidden: int = 64, lr: float = 0.01) -> dict[str, Any]:
+    """Settings that a preset gives a model, by their dotted names."""
+    return {"model.layers": layers, "model.hidden": hidden, "train.lr": lr}
 
 
 class SpecialisedNet(Traits, Network):
@@ -41,7 +36,7 @@ class SpecialisedNet(Traits, Network):
 
     several_graphs = weighted_edges = gated = some_layers = False
     one_hop = label_input = False
-    usual: ClassVar[Usual]  # what presets fill in
+    usual = usually()  # what presets fill in
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__()
@@ -49,12 +44,8 @@ class SpecialisedNet(Traits, Network):
 
     def the_graph(self, graphs: Sequence[GraphInput]) -> Adjacency:
         """The one graph of a model that reads one."""
-        if len(graphs) != 1:
-            raise InputError(
-                f"'graphs' must hold the input graph only for {type(self).__name__} "
-                f"(got {len(graphs)})"
-            )
-        return graphs[0].adjacency
+        (graph,) = graphs
+        return graph.adjacency
 
 
 class ColumnPerClass(SpecialisedNet):

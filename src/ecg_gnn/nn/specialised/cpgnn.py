@@ -41,7 +41,6 @@ class CPGNN(base.ColumnPerClass):
     beliefs grow with the degree.
     """
 
-    usual = base.Usual(layers=2)
     options: ClassVar[dict[str, Option]] = {
         **base.NORMALISATION,
         "pretrain_lr": Option(0.01, "learning rate of the MLP alone", 0, 1),

@@ -56,7 +56,6 @@ class FAGCN(base.SpecialisedNet):
     """
 
     several_graphs = weighted_edges = gated = label_input = True
-    usual = base.Usual(layers=2)
     options: ClassVar[dict[str, Option]] = {
         "eps": Option(0.3, "share of the first state in every layer", 0, 1)
     }
@@ -127,7 +126,6 @@ class GBKGNN(base.SpecialisedNet):
     ``dropout`` is of features and of every layer's output.
     """
 
-    usual = base.Usual(layers=2)
     options: ClassVar[dict[str, Option]] = {
         "gate_weight": Option(1.0, "weight of the loss of the gates", 0, 1000)
     }
@@ -224,7 +222,7 @@ class GGCN(base.ColumnPerClass):
     """
 
     label_input = True
-    usual = base.Usual(layers=5, hidden=32)
+    usual = base.usually(layers=5, hidden=32)
     options: ClassVar[dict[str, Option]] = {
         "decay": Option(1.0, "how large later layers' shares in the total are", 0, 10),
         "exponent": Option(3.0, "how fast these shares fall", 0, 10),

@@ -80,7 +80,6 @@ class H2GCN(base.SpecialisedNet):
     """
 
     several_graphs = label_input = True
-    usual = base.Usual(layers=2)
     options: ClassVar[dict[str, Option]] = {
         "normalise_rows": Option(
             True, "features over their row's sum, which for signed ones can be small"

@@ -25,7 +25,7 @@ class FSGNN(base.SpecialisedNet):
     ``layers`` is K; ``dropout`` is of the representation.
     """
 
-    usual = base.Usual(layers=3)
+    usual = base.usually(layers=3)
     options = base.NORMALISATION
 
     def __init__(self, spec: NetworkSpec) -> None:
@@ -79,7 +79,7 @@ class GPRGNN(base.SpecialisedNet):
 
     undecayed = ("hop_weights",)
     self_loops = several_graphs = weighted_edges = label_input = True
-    usual = base.Usual(layers=10)
+    usual = base.usually(layers=10)
     options: ClassVar[dict[str, Option]] = {
         "alpha": Option(0.1, "share that hop weights start to stop at", 0, 1),
         "hop_dropout": Option(0.0, "dropout of H before the hops", 0, 0.99),
@@ -157,7 +157,7 @@ class JacobiConv(base.ColumnPerClass):
     """
 
     label_input = True
-    usual = base.Usual(layers=10)
+    usual = base.usually(layers=10)
     options: ClassVar[dict[str, Option]] = {
         "a": Option(0.5, "first exponent of the Jacobi weight", -0.9, 10),
         "b": Option(0.25, "second exponent of the Jacobi weight", -0.9, 10),
@@ -245,7 +245,6 @@ class ACMGNN(base.ColumnPerClass):
     """
 
     self_loops = label_input = True
-    usual = base.Usual(layers=2)
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)

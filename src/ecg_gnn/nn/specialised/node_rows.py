@@ -69,7 +69,6 @@ class LINKX(base.SpecialisedNet):
     ``layers`` is the number of linear maps of the last MLP, and ``dropout`` is its own.
     """
 
-    usual = base.Usual(layers=2)
     options: ClassVar[dict[str, Option]] = {
         "edge_layers": Option(1, "linear maps of the MLP on the adjacency", 1, 10),
         "node_layers": Option(1, "linear maps of the MLP on the features", 1, 10),
@@ -142,7 +141,6 @@ class GloGNN(base.ColumnPerClass):
     """
 
     label_input = True
-    usual = base.Usual(layers=2)
     options: ClassVar[dict[str, Option]] = {
         "beta1": Option(1.0, "weight of |Z|²", 0, 1e4),
         "beta2": Option(1000.0, "weight of |Z - S|²", 0, 1e4),

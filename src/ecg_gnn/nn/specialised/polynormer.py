@@ -46,7 +46,7 @@ class Polynormer(base.SpecialisedNet):
 
     self_loops = several_graphs = weighted_edges = True
     gated = label_input = True
-    usual = base.Usual(layers=7, hidden=64, lr=1e-3)
+    usual = base.usually(layers=7, lr=1e-3)
     options: ClassVar[dict[str, Option]] = {
         "beta": Option(0.5, "share of the linear path", 0, 1),
         "beta_form": Option(

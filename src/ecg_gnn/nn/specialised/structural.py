@@ -118,7 +118,7 @@ class GeomGCN(base.SpecialisedNet):
     """
 
     label_input = True
-    usual = base.Usual(layers=2, hidden=16, lr=0.05)
+    usual = base.usually(hidden=16, lr=0.05)
     options: ClassVar[dict[str, Option]] = {
         "space": Option("isomap", "what the plane is made by", choices=(*SPACES,))
     }
@@ -217,7 +217,7 @@ class WRGAT(base.ColumnPerClass):
     """
 
     label_input = True
-    usual = base.Usual(layers=2, hidden=128)
+    usual = base.usually(hidden=128)
     options: ClassVar[dict[str, Option]] = {
         "hops": Option(2, "how far away degrees are compared", 0, 10)
     }

@@ -1,7 +1,5 @@
 """Training curves: in a store as compressed bytes, in a text as whole numbers."""
 
-import itertools
-import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +13,6 @@ from ecg_gnn.system.checks import InputError
 Curve = NDArray[np.float32]
 Places = NDArray[np.int64]
 _MAX_STEPS = 10_000_000
-_MAX_BYTES = 3 * 4 * _MAX_STEPS
 _TEXT_SCALES = {"loss": 1e3, "val": 1e4, "test": 1e4}
 """What the text calls the three curves, and what it multiplies their values by."""
 
@@ -31,7 +28,7 @@ class Curves:
     @classmethod
     def of(cls, *series: Sequence[float | None]) -> "Curves":
         """From lists in which what is not finite is None."""
-        return cls(*(np.array(values, dtype=np.float32) for values in series))
+        return cls(*np.array(series, dtype=np.float32))
 
     @property
     def values(self) -> Curve:
@@ -48,7 +45,7 @@ class Curves:
     def from_bytes(cls, blob: bytes) -> "Curves":
         """The inverse of :meth:`to_bytes`."""
         unpacker = zlib.decompressobj()
-        unpacked = unpacker.decompress(blob, _MAX_BYTES)
+        unpacked = unpacker.decompress(blob, 3 * 4 * _MAX_STEPS)
         if not unpacker.eof:
             raise ValueError("curves are cut, or longer than any training")
         planes = np.frombuffer(unpacked, np.uint8).reshape(4, -1)
@@ -59,11 +56,11 @@ class Curves:
         """Whole numbers at some places, each as the change from the one before."""
         text = {}
         for (name, scale), row in zip(_TEXT_SCALES.items(), self.values, strict=True):
-            text[name], before = list[int | None](), 0
-            for value in row[places].tolist():
-                if math.isfinite(value):
-                    before, last = round(value * scale), before
-                text[name].append(before - last if math.isfinite(value) else None)
+            wholes = np.round(row[places].astype(np.float64) * scale)
+            known = np.isfinite(wholes)
+            changes = np.full(places.size, None, dtype=object)
+            changes[known] = np.diff(wholes[known], prepend=0).astype(np.int64)
+            text[name] = changes.tolist()
         return text
 
     @classmethod
@@ -74,12 +71,11 @@ class Curves:
             raise InputError(f"steps must be in [1, {_MAX_STEPS}]")
         values = np.full((3, places.max() + 1), np.nan, dtype=np.float32)
         for row, (name, scale) in zip(values, _TEXT_SCALES.items(), strict=True):
-            changes = text[name]
-            totals = list(itertools.accumulate(change or 0 for change in changes))
-            gaps = np.array([change is None for change in changes])
-            row[places] = np.where(gaps, np.nan, np.array(totals, np.float64) / scale)
-            if len(changes) != len(places):
+            changes = np.array(text[name], dtype=np.float64)  # None is NaN
+            if changes.shape != places.shape:
                 raise InputError("every step of a curve must have its value")
+            totals = np.nancumsum(changes) / scale
+            row[places] = np.where(np.isnan(changes), np.nan, totals)
         return cls(*values)
 
 

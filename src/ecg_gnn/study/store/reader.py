@@ -5,12 +5,11 @@ import os
 import platform
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from ecg_gnn.config import RunConfig
 from ecg_gnn.reading import first_line, read_json
@@ -22,30 +21,18 @@ from ecg_gnn.study.store.text import read_records
 from ecg_gnn.system.checks import InputError, check_choice
 
 
-@dataclass(frozen=True)
-class Owner:
-    """A process; its start time tells it from a later one with the same number."""
+def owner_of(pid: int) -> str | None:
+    """A running process of this machine, as the owner of a claim is written.
 
-    machine: str
-    pid: int
-    started: str
-
-    @classmethod
-    def of(cls, pid: int) -> "Owner":
-        """A process of this machine."""
-        return cls(_machine(), pid, _started(pid) or "")
-
-    def lives(self) -> bool:
-        """Whether the process runs; SQLite shares a store on one machine only."""
-        return self.machine == _machine() and _started(self.pid) == self.started
-
-
-def _machine() -> str:
-    """The host and its namespace of process numbers."""
-    parts = [platform.node(), _read("/proc/sys/kernel/random/boot_id")]
+    Its start time tells it from a later one with the same number. SQLite shares a store
+    on one machine only; the machine is its host and its namespace of process numbers.
+    """
+    if (started := _started(pid)) is None:
+        return None
+    machine = [platform.node(), _read("/proc/sys/kernel/random/boot_id")]
     with suppress(OSError):
-        parts.append(os.readlink("/proc/self/ns/pid"))
-    return "/".join(parts)
+        machine.append(os.readlink("/proc/self/ns/pid"))
+    return json.dumps({"machine": "/".join(machine), "pid": pid, "started": started})
 
 
 def _read(path: str) -> str:
@@ -73,15 +60,7 @@ def _started(pid: int) -> str | None:
 _OF_RECIPE = (
     "(:recipe IS NULL OR units.id IN (SELECT unit FROM members WHERE recipe = :recipe))"
 )
-_COLUMNS = {
-    "records": [name for name in stored.names_of(stored.Result) if name != "curves"],
-    "failures": [*stored.names_of(stored.Failed), "provenance"],
-}
-
-
-def open_for_reading(path: Path) -> sqlite3.Connection:
-    """A store as a database; a text is read into one in memory."""
-    return read_records(path) if path.suffix == TEXT_ENDING else open_existing(path)
+_Row = TypeVar("_Row")
 
 
 class Store:
@@ -99,7 +78,12 @@ class Store:
     @classmethod
     def open(cls, path: str | Path) -> Self:
         """Open an existing store, or a text of one, while others may write to it."""
-        return cls(open_for_reading(Path(path)), Path(path))
+        path = Path(path)
+        if path.suffix != TEXT_ENDING:
+            return cls(open_existing(path), path)
+        store = cls(read_records(path), path)
+        store.records(), store.failures()  # a text is refused as a whole
+        return store
 
     def close(self) -> None:
         """Close the file."""
@@ -118,47 +102,77 @@ class Store:
     def recipes_of_units(self) -> dict[str, list[str]]:
         """The recipes that every unit belongs to."""
         recipes: dict[str, list[str]] = {}
-        with self._naming_damage():
-            for row in self._rows("SELECT unit, recipe FROM members ORDER BY recipe"):
-                recipes.setdefault(row["unit"], []).append(row["recipe"])
+        for row in self._read(dict, "SELECT * FROM members ORDER BY recipe"):
+            recipes.setdefault(row["unit"], []).append(row["recipe"])
         return recipes
 
     def datasets(self) -> list[stored.DatasetInfo]:
         """The graphs, with the statistics of their own edges."""
-        with self._naming_damage():
-            rows = self._rows("SELECT * FROM datasets ORDER BY rowid")
-            return [stored.checked(stored.DatasetInfo, _parsed(row)) for row in rows]
+        info = partial(stored.checked, stored.DatasetInfo)
+        return self._read(info, "SELECT * FROM datasets ORDER BY rowid")
 
     def configurations(self) -> dict[str, stored.Configuration]:
         """Every configuration by its id, in the order in which they came."""
         graphs = {(graph.name, graph.sha256) for graph in self.datasets()}
-        configurations = {}
-        with self._naming_damage():
-            for row in self._rows("SELECT * FROM configurations ORDER BY rowid"):
-                values = dict(row) | {"config": _settings(row["config"])}
-                at = stored.checked(stored.Configuration, values)
-                if (at.dataset, at.dataset_sha256) not in graphs:
-                    raise InputError(f"the graph {at.dataset!r} is not described")
-                configurations[at.id] = at
-        return configurations
+
+        def configuration(row: dict[str, Any]) -> stored.Configuration:
+            # Only settings that this version knows, those not given at their defaults.
+            row["config"] = RunConfig.from_dict(row["config"]).to_dict()
+            at = stored.checked(stored.Configuration, row)
+            if (at.dataset, at.dataset_sha256) not in graphs:
+                raise InputError(f"the graph {at.dataset!r} is not described")
+            return at
+
+        query = "SELECT * FROM configurations ORDER BY rowid"
+        return {at.id: at for at in self._read(configuration, query)}
 
     def records(
         self, *, recipe: str | None = None, task: str | None = None
     ) -> list[stored.UnitRecord]:
         """Finished units of a recipe or task, by configuration, split and seed."""
-        ended: list[stored.UnitRecord] = self._ended("records", recipe)
+        columns = [n for n in stored.names_of(stored.Result) if n != "curves"]
+
+        def record(row: dict[str, Any]) -> stored.UnitRecord:
+            values = {name: row.pop(name) for name in columns}
+            row["result"] = stored.checked(stored.Result, values)
+            return stored.checked(stored.UnitRecord, row)
+
+        ended = self._ended("records", columns, record, recipe)
         return [unit for unit in ended if task in (None, unit.configuration.task)]
 
     def failures(self, *, recipe: str | None = None) -> list[stored.Failure]:
         """Units that could not be finished, with their errors."""
-        return self._ended("failures", recipe)
+        failure = partial(stored.checked, stored.Failure)
+        return self._ended("failures", ["kind", "error", "provenance"], failure, recipe)
+
+    def _ended(
+        self,
+        table: str,
+        columns: list[str],
+        make: Callable[[dict[str, Any]], _Row],
+        recipe: str | None,
+    ) -> list[_Row]:
+        self.check_recipe(recipe)
+        configurations = self.configurations()
+
+        def unit(row: dict[str, Any]) -> _Row:
+            return make(row | {"configuration": configurations[row["configuration"]]})
+
+        query = (
+            "SELECT units.id, configuration, split, seed, finished, "
+            f"{', '.join(columns)} FROM {table} JOIN units ON units.id = {table}.unit "
+            "JOIN configurations ON configurations.id = units.configuration "
+            f"WHERE {_OF_RECIPE} ORDER BY configurations.rowid, split, seed"
+        )
+        return self._read(unit, query, recipe=recipe)
 
     def curves(self, unit: str) -> Curves | None:
         """Loss, validation and test score of every step of one unit, if kept."""
         query = "SELECT curves FROM records WHERE unit = :unit AND curves IS NOT NULL"
-        with self._naming_damage():
-            rows = self._rows(query, unit=unit)
-            return Curves.from_bytes(rows[0]["curves"]) if rows else None
+        found = self._read(
+            lambda row: Curves.from_bytes(row["curves"]), query, unit=unit
+        )
+        return found[0] if found else None
 
     def progress(self, *, recipe: str | None = None) -> list[stored.Progress]:
         """How many units of every dataset, model and variant are in which state.
@@ -175,66 +189,38 @@ class Store:
         names = ("dataset", "backbone", "model", "task", "variant", "embedding", "tags")
         counting = newest(configurations.values(), "dataset_sha256", *names)
         counts: dict[tuple[Any, ...], dict[str, Any]] = {}
-        with self._naming_damage():
-            for row in self._rows(query, recipe=recipe):
-                at = configurations[row["configuration"]]
-                if at.id in counting:
-                    key = tuple(getattr(at, name) for name in names)
-                    count = counts.setdefault(key, defaultdict(int))
-                    count[state_of(row)] += 1
-                    count["seconds"] += row["seconds"] or 0
-            return [
-                stored.Progress(**dict(zip(names, key, strict=True)), **count)
-                for key, count in counts.items()
-            ]
+
+        def count(row: dict[str, Any]) -> None:
+            at = configurations[row["configuration"]]
+            if at.id in counting:
+                key = tuple(getattr(at, name) for name in names)
+                counted = counts.setdefault(key, defaultdict(int))
+                counted[state_of(row)] += 1
+                counted["seconds"] += row["seconds"] or 0
+
+        self._read(count, query, recipe=recipe)
+        return [
+            stored.Progress(**dict(zip(names, key, strict=True)), **counted)
+            for key, counted in counts.items()
+        ]
 
     def check_recipe(self, recipe: str | None) -> None:
         """Refuse a recipe that was never run into this store."""
         if recipe is not None:
             check_choice("recipe", recipe, self.recipes())
 
-    def _ended(self, table: str, recipe: str | None) -> list[Any]:
-        """The units that are in one of the tables ``records`` and ``failures``."""
-        self.check_recipe(recipe)
-        configurations, columns = self.configurations(), _COLUMNS[table]
-        query = (
-            "SELECT units.id, configuration, split, seed, finished, "
-            f"{', '.join(columns)} FROM {table} JOIN units ON units.id = {table}.unit "
-            "JOIN configurations ON configurations.id = units.configuration "
-            f"WHERE {_OF_RECIPE} ORDER BY configurations.rowid, split, seed"
-        )
-        ended: list[Any] = []
-        with self._naming_damage():
-            for row in self._rows(query, recipe=recipe):
-                unit = _parsed(row)
-                unit["configuration"] = configurations[unit["configuration"]]
-                if table == "failures":
-                    ended.append(stored.checked(stored.Failure, unit))
-                else:
-                    values = {name: unit.pop(name) for name in columns}
-                    unit["result"] = stored.checked(stored.Result, values)
-                    ended.append(stored.checked(stored.UnitRecord, unit))
-        return ended
-
-    def _rows(self, query: str, **values: Any) -> list[sqlite3.Row]:
-        return self._connection.execute(query, values).fetchall()
-
-    @contextmanager
-    def _naming_damage(self) -> Iterator[None]:
-        """Say which store cannot be read, and why."""
+    def _read(
+        self, make: Callable[[dict[str, Any]], _Row], query: str, **values: Any
+    ) -> list[_Row]:
+        """What is made of every row; says which store cannot be read, and why."""
         try:
-            yield
+            rows = self._connection.execute(query, values)
+            return [make(_parsed(row)) for row in rows]
         except Exception as error:
             raise InputError(
                 f"'store' {str(self.path)!r} is damaged, or of another version of "
                 f"ecg-gnn ({first_line(error)})"
             ) from error
-
-
-@cache  # a few texts, for all that read the store
-def _settings(text: str) -> dict[str, Any]:
-    """Settings that this version knows, those not given at their defaults."""
-    return RunConfig.from_dict(read_json("settings", text)).to_dict()
 
 
 def _parsed(row: sqlite3.Row) -> dict[str, Any]:
@@ -245,9 +231,9 @@ def _parsed(row: sqlite3.Row) -> dict[str, Any]:
     }
 
 
-def state_of(unit: sqlite3.Row) -> str:
+def state_of(unit: Mapping[str, Any] | sqlite3.Row) -> str:
     """A unit's state; one whose process died is missing."""
     running = unit["state"] == "running"
-    if running and not Owner(**json.loads(unit["owner"])).lives():
+    if running and owner_of(json.loads(unit["owner"])["pid"]) != unit["owner"]:
         return "missing"
     return str(unit["state"])

@@ -94,9 +94,10 @@ def insert(
 ) -> None:
     """Insert a row; one with the same key is an error, or stays as it is."""
     verb = "INSERT OR IGNORE" if unless_there else "INSERT"
+    columns = ", ".join('"' + name.replace('"', '""') + '"' for name in row)
     places = ", ".join("?" * len(row))
     connection.execute(
-        f"{verb} INTO {table} ({', '.join(row)}) VALUES ({places})",
+        f"{verb} INTO {table} ({columns}) VALUES ({places})",
         [_column(name, value) for name, value in row.items()],
     )
 

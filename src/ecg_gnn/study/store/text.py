@@ -21,14 +21,13 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecg_gnn.config import RunConfig
 from ecg_gnn.study.store import rows as stored
 from ecg_gnn.study.store.curves import Curves, known_steps, thinned
-from ecg_gnn.study.store.schema import TEXT_ENDING, insert, open_in_memory, transaction
+from ecg_gnn.study.store.schema import TEXT_ENDING, insert, open_in_memory
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 from ecg_gnn.system.files import write_text
 
@@ -39,7 +38,9 @@ _FORMAT, _VERSION = "ecg_gnn_records", 1
 _COUNT = "units"  # how many follow; older files do not say
 _SHARED = ("provenance", "statistics", "steps")
 _NUMBERS = ("val", "test", "best_step", "seconds", "peak_memory_mb")
-_DAMAGES = (OSError, ValueError, TypeError, LookupError, RecursionError)
+_DAMAGES: tuple[type[Exception], ...] = (OSError, ValueError, TypeError, LookupError)
+_DAMAGES += (AttributeError, ArithmeticError, StopIteration, RecursionError)
+_DAMAGES += (sqlite3.Error,)
 
 
 def write_records(store: "Store", path: Path, *, curve_points: int = 25) -> int:
@@ -98,110 +99,89 @@ def _place(unit: stored.UnitRecord | stored.Failure) -> tuple[Any, ...]:
 
 
 def read_records(path: Path) -> sqlite3.Connection:
-    """The lines of a file as a database in memory: all that reads a store reads it."""
+    """The lines of a file as a database in memory: all that reads a store reads it.
+
+    Whether values are what they must be is checked when they are read from there.
+    """
     if not path.is_file():
         raise InputError(f"'store' {str(path)!r} does not exist")
-    loader, number = _Loader(open_in_memory()), 0
+    connection, number = open_in_memory(), 0
+    shared: dict[str, dict[str, Any]] = {kind: {} for kind in _SHARED}
+    promised, units, configuration = None, 0, None
     try:
-        with path.open(encoding="utf-8") as lines, transaction(loader.connection):
+        with path.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
                 row = json.loads(line, parse_constant=_refuse_constant)
-                if not isinstance(row, dict) or not row:
-                    raise InputError(f"must be a JSON object (got {line[:40]!r})")
-                (loader.start if number == 1 else loader.add)(row)
+                kind, value = next(iter(row.items()))
+                if number == 1:
+                    promised = _promised(row)
+                elif kind in _SHARED:
+                    shared[kind][row["key"]] = value
+                else:
+                    allowed = (*_SHARED, "dataset", "configuration", "unit")
+                    check_choice("a line", kind, allowed)
+                    if kind == "configuration":
+                        configuration = value["id"]
+                    if kind == "unit":
+                        _insert_unit(connection, configuration, shared, value)
+                        units += 1
+                    else:
+                        insert(connection, f"{kind}s", value)
         if not number:
             raise InputError("the file is empty")
-        if loader.promised not in (None, loader.units):
+        if promised not in (None, units):
             raise InputError(
-                f"must be {loader.promised} units, as the first line says (got "
-                f"{loader.units}): the file is not whole"
+                f"must be {promised} units, as the first line says (got {units}): the "
+                "file is not whole"
             )
-    except (*_DAMAGES, ArithmeticError, sqlite3.Error) as error:
-        loader.connection.close()
+    except _DAMAGES as error:
+        connection.close()
         said = f"{error} is not there" if isinstance(error, KeyError) else error
         raise InputError(
             f"'store' {str(path)!r} cannot be read (line {number}: {said})"
         ) from None
-    loader.connection.execute("PRAGMA query_only = ON")
-    return loader.connection
+    connection.execute("PRAGMA query_only = ON")
+    return connection
 
 
 def _refuse_constant(constant: str) -> None:
     raise InputError(f"must have finite numbers (got {constant})")
 
 
-class _Loader:
-    """Puts one line after another into the tables of a store."""
+def _promised(first: Mapping[str, Any]) -> int | None:
+    """How many units a text has, if its first line says so."""
+    if (version := first.get(_FORMAT)) != _VERSION:
+        raise InputError(
+            f"the first line must have {_FORMAT!r} {_VERSION} (got {version!r}: no "
+            "records, or of another version of ecg-gnn)"
+        )
+    count = first.get(_COUNT)
+    if count is not None and (type(count) is not int or count < 0):
+        raise InputError(f"{_COUNT!r} must be a whole number (got {count!r})")
+    return count
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self.connection = connection
-        self.configuration: stored.Configuration | None = None
-        self.promised: int | None = None
-        self.units = 0
-        self.shared: dict[str, dict[str, Any]] = {kind: {} for kind in _SHARED}
 
-    def start(self, row: dict[str, Any]) -> None:
-        if next(iter(row)) != _FORMAT:
-            raise InputError("the file has no records of ecg-gnn")
-        if (version := row[_FORMAT]) != _VERSION:
-            raise InputError(
-                f"the format must be version {_VERSION} (got {version!r}, from another "
-                "version of ecg-gnn)"
-            )
-        if _COUNT in row:
-            self.promised = count = row[_COUNT]
-            if type(count) is not int or count < 0:
-                raise InputError(f"{_COUNT!r} must be a whole number (got {count!r})")
-
-    def add(self, row: dict[str, Any]) -> None:
-        kind, value = next(iter(row.items()))
-        check_choice("a line", kind, (*_SHARED, "dataset", "configuration", "unit"))
-        if kind in _SHARED:
-            self.shared[kind][row["key"]] = value
-        elif kind == "dataset":
-            dataset = stored.checked(stored.DatasetInfo, value)
-            insert(self.connection, "datasets", vars(dataset))
-        elif kind == "configuration":
-            self._add_configuration(stored.checked(stored.Configuration, value))
-        elif isinstance(value, dict):
-            self._add_unit(value)
-        else:
-            raise InputError(f"a unit must be a JSON object (got {value!r})")
-
-    def _add_configuration(self, at: stored.Configuration) -> None:
-        query = "SELECT 1 FROM datasets WHERE (name, sha256) = (?, ?)"
-        names = at.dataset, at.dataset_sha256
-        if not self.connection.execute(query, names).fetchone():
-            raise InputError(f"the dataset {at.dataset!r} is not there")
-        # Refuses what this version cannot read, and fills in what an older one lacked.
-        config = RunConfig.from_dict(at.config).to_dict()
-        self.configuration = replace(at, config=config)
-        insert(self.connection, "configurations", vars(self.configuration))
-
-    def _add_unit(self, value: dict[str, Any]) -> None:
-        if (at := self.configuration) is None:
-            raise InputError("a unit must follow its configuration")
-        recipes, failure = value.pop("recipes"), value.pop("failure", None)
-        made_with = {"provenance": self.shared["provenance"][value.pop("made_with")]}
-        end = {"finished": value.pop("finished")}
-        unit = {name: value.pop(name) for name in ("id", "split", "seed")}
-        whole = unit | end | {"configuration": at}
-        if failure:
-            columns = vars(stored.checked(stored.Failed, failure)) | made_with
-            stored.checked(stored.Failure, whole | columns)
-        else:
-            graphs = [self.shared["statistics"][key] for key in value.pop("evolved")]
-            if curves := value.get("curves"):
-                steps = self.shared["steps"][curves["steps"]]
-                value["curves"] = Curves.from_text(steps, curves)
-            value |= {"evolved_statistics": graphs, **made_with}
-            result = stored.checked(stored.Result, value)
-            stored.checked(stored.UnitRecord, whole | {"result": result})
-            columns = vars(result)
-        row = unit | {"configuration": at.id, "state": "failed" if failure else "done"}
-        insert(self.connection, "units", row)
-        row = columns | end | {"unit": unit["id"]}
-        insert(self.connection, "failures" if failure else "records", row)
-        self.units += 1
-        for recipe in recipes:
-            insert(self.connection, "members", {"recipe": recipe, "unit": unit["id"]})
+def _insert_unit(
+    connection: sqlite3.Connection,
+    configuration: str | None,
+    shared: Mapping[str, Mapping[str, Any]],
+    value: dict[str, Any],
+) -> None:
+    """A unit, what became of it, and its recipes, each in its table."""
+    recipes, failure = value.pop("recipes"), value.pop("failure", None)
+    unit = {name: value.pop(name) for name in ("id", "split", "seed")}
+    state = "failed" if failure else "done"
+    row = unit | {"configuration": configuration, "state": state}
+    insert(connection, "units", row)
+    ended = {"unit": unit["id"], "finished": value.pop("finished")}
+    ended["provenance"] = shared["provenance"][value.pop("made_with")]
+    if failure:
+        insert(connection, "failures", failure | ended)
+    else:
+        graphs = [shared["statistics"][key] for key in value.pop("evolved")]
+        if curves := value.get("curves"):
+            steps = shared["steps"][curves["steps"]]
+            value["curves"] = Curves.from_text(steps, curves)
+        insert(connection, "records", value | ended | {"evolved_statistics": graphs})
+    for recipe in recipes:
+        insert(connection, "members", {"recipe": recipe, "unit": unit["id"]})

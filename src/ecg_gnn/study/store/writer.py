@@ -4,18 +4,18 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from ecg_gnn.study.store.reader import Owner, Store, open_for_reading, state_of
+from ecg_gnn.study.store.reader import Store, owner_of, state_of
 from ecg_gnn.study.store.rows import DatasetInfo, Result, StoredUnit
 from ecg_gnn.study.store.schema import TABLES, insert, open_or_create, transaction
 from ecg_gnn.system.checks import InputError
 
-# Claims are not copied: what runs elsewhere is missing here.
+# What runs elsewhere is missing here.
 _UNCLAIMED = {"state": "missing", "owner": None, "heartbeat": None}
 _ALIGN = (
     "DELETE FROM failures WHERE unit IN (SELECT unit FROM records)",
@@ -30,8 +30,7 @@ class StoreWriter(Store):
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         super().__init__(connection, path)
-        # Equal texts mean the same process.
-        self._owner = json.dumps(vars(Owner.of(os.getpid())))
+        self._owner = owner_of(os.getpid())
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
@@ -86,6 +85,22 @@ class StoreWriter(Store):
                 self._end(unit, "failed")
                 self._insert("failures", row | {"provenance": provenance})
 
+    def scores(self, units: Sequence[str]) -> dict[str, float]:
+        """Validation scores of those of some units that are finished."""
+        query = "SELECT val FROM records WHERE unit = ?"
+        found = ((u, self._connection.execute(query, (u,)).fetchone()) for u in units)
+        return {unit: row["val"] for unit, row in found if row is not None}
+
+    def mark_pruned(self, unit: str, *, after: int, of: int) -> None:
+        """Say in the last record of a trial that a search stopped it there."""
+        mark = json.dumps({"search": {"pruned": {"after": after, "of": of}}})
+        with transaction(self._connection):
+            self._connection.execute(
+                "UPDATE records SET provenance = json_patch(provenance, ?) "
+                "WHERE unit = ?",
+                (mark, unit),
+            )
+
     def release(self) -> None:
         """Give back every unit that this process has claimed and not ended."""
         with transaction(self._connection):
@@ -118,8 +133,6 @@ class Merged:
 
     records: int  # finished units in the store afterwards
     added: int
-    twice: int  # units that were finished in several stores; the first result stays
-    different: int  # how many of those had another test score
     failures: int
 
 
@@ -132,39 +145,35 @@ def merge_stores(
     open, so it can be copied and committed.
     """
     target = Path(target)
-    for source in map(Path, sources):
-        open_for_reading(source).close()  # none is refused after others were merged
-        if source.resolve() == target.resolve():
+    with ExitStack() as opened:  # all of them, before the first one is merged
+        stores = [opened.enter_context(Store.open(source)) for source in sources]
+        if target.resolve() in [store.path.resolve() for store in stores]:
             raise InputError(
                 f"'store' must be another file than those merged (got {str(target)!r})"
             )
-    twice = different = 0
-    with closing(open_or_create(target)) as connection:
-        before = len(_tests(connection))
-        for source in map(Path, sources):
-            with closing(open_for_reading(source)) as other, transaction(connection):
-                ours, theirs = _tests(connection), _tests(other)
-                both = ours.keys() & theirs.keys()
-                gaps = [abs((ours[u] or 0) - (theirs[u] or 0)) for u in both]
-                twice += len(both)
-                different += sum(gap > 1e-12 for gap in gaps)
-                for table in TABLES:
-                    for row in map(dict, other.execute(f"SELECT * FROM {table}")):
-                        row |= _UNCLAIMED if table == "units" else {}
-                        if "curves" in row and not curves:
-                            row["curves"] = None
-                        insert(connection, table, row, unless_there=True)
-                for query in _ALIGN:
-                    connection.execute(query)
-        after = len(_tests(connection))
-        failures = connection.execute("SELECT count(*) FROM failures").fetchone()[0]
+        connection = opened.enter_context(closing(open_or_create(target)))
+        before = _count(connection, "records")
+        for store in stores:
+            _copy(store._connection, connection, curves)
+        after, failures = _count(connection, "records"), _count(connection, "failures")
         connection.execute("PRAGMA busy_timeout = 1000")
         with suppress(sqlite3.OperationalError):
             connection.execute("PRAGMA journal_mode = DELETE")
             connection.execute("VACUUM")
-    return Merged(after, after - before, twice, different, failures)
+    return Merged(after, after - before, failures)
 
 
-def _tests(connection: sqlite3.Connection) -> dict[str, float | None]:
-    """The test score of every finished unit."""
-    return dict(map(tuple, connection.execute("SELECT unit, test FROM records")))
+def _copy(source: sqlite3.Connection, target: sqlite3.Connection, curves: bool) -> None:
+    """Add all rows that are not there; claims are not copied."""
+    with transaction(target):
+        for table in TABLES:
+            for row in map(dict, source.execute(f"SELECT * FROM {table}")):
+                row |= _UNCLAIMED if table == "units" else {}
+                row |= {"curves": None} if table == "records" and not curves else {}
+                insert(target, table, row, unless_there=True)
+        for query in _ALIGN:
+            target.execute(query)
+
+
+def _count(connection: sqlite3.Connection, table: str) -> int:
+    return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
