@@ -1,6 +1,6 @@
 """A model card: what the model is, what it was compared with, and on which data."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,8 @@ def score_rows(model: Model) -> Table:
 def sentences(model: Model) -> list[str]:
     """What the scores mean."""
     if isinstance(model.classifier, Ensemble):
-        return [summary(model.metrics), model.metrics["verdict"]]
+        decision = _decision(model.classifier, model.classes)
+        return [summary(model.metrics) + decision, model.metrics["verdict"]]
     return [class_by_class(model), verdict(model)]
 
 
@@ -198,6 +199,18 @@ def _of_search(model: Model, split: int) -> tuple[str, str]:
         f"Each label was used to train {folds - 1} of {folds} models; labels of known "
         "nodes are read as input where that helped, so keep the folder as you would "
         f"keep the data. A picture of the scores is in {PICTURE}, if it could be drawn."
+    )
+
+
+def _decision(ensemble: Ensemble, classes: Sequence[str]) -> str:
+    """A sentence on how classes are said, if not by the highest probability."""
+    if set(ensemble.multipliers) == {1}:
+        return ""
+    pairs = zip(classes, ensemble.multipliers, strict=True)
+    said = ", ".join(f"{name} {each:.3g}" for name, each in pairs)
+    return (
+        " A node's class is the one whose probability is highest after it was "
+        f"multiplied by a factor chosen on held-out nodes ({said})."
     )
 
 

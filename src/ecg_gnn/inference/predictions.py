@@ -34,6 +34,7 @@ class Predictions:
         num_new: Number of nodes that are not in the model's graph.
         notes: Warnings, such as nodes without edges.
         sets: Which classes a node's conformal set has. ``[n, C]``
+        multipliers: Of each class when one is said; all one if it is the most probable.
         half_width: Half the interval around predicted numbers, which have no classes
             and one column of "probabilities".
 
@@ -51,6 +52,7 @@ class Predictions:
     num_new: int
     notes: tuple[str, ...] = ()
     sets: NDArray[np.bool_] | None = None
+    multipliers: tuple[float, ...] = (1.0,)
     half_width: float | None = None
 
     def columns(self) -> dict[str, list[Any]]:
@@ -67,8 +69,9 @@ class Predictions:
                 columns["low"] = (shares[:, 0] - width).tolist()
                 columns["high"] = (shares[:, 0] + width).tolist()
             return columns
-        columns["predicted"] = [self.classes[best] for best in shares.argmax(axis=1)]
-        columns["probability"] = shares.max(axis=1).tolist()
+        said = (shares * self.multipliers).argmax(axis=1)
+        columns["predicted"] = [self.classes[each] for each in said]
+        columns["probability"] = shares[np.arange(len(said)), said].tolist()
         if self.sets is not None:
             chosen = [compress(self.classes, row) for row in self.sets]
             columns["set"] = [SET_SEPARATOR.join(names) for names in chosen]
@@ -135,7 +138,13 @@ def predict_stored(model: Model, *, every: bool = False) -> Predictions:
         )
     shares = model.classifier.probabilities()[chosen]
     ids = tuple(compress(model.ids, chosen))
-    return Predictions(ids=ids, probabilities=shares, classes=model.classes, num_new=0)
+    return Predictions(
+        ids=ids,
+        probabilities=shares,
+        classes=model.classes,
+        num_new=0,
+        multipliers=model.classifier.multipliers,
+    )
 
 
 def predict_nodes(
@@ -202,6 +211,7 @@ def predict_nodes(
         classes=model.classes,
         num_new=len(new),
         notes=tuple(notes),
+        multipliers=model.classifier.multipliers,
     )
 
 
