@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from batch_trainings import MODELS, network_for, plain_task
+from batch_trainings import MODELS
 from ecg_gnn.config import RunConfig
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import GraphInput, NetworkSpec, build_network
@@ -14,9 +14,7 @@ from toy_graphs import directed_edges
 
 
 def full_advice(**options):
-    task = plain_task()
-    config = RunConfig(device="cpu")
-    return full_step_advice(network_for(task, **options), task.graphs, config)
+    return full_step_advice(40, RunConfig.of(device="cpu", **options))
 
 
 def test_a_full_batch_is_told_to_be_cut(monkeypatch):

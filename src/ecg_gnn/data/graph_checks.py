@@ -122,7 +122,7 @@ def check_metric(source: str, metric: str | None, y: NDArray[np.int64]) -> str:
         tiny = sizes.min() < _MIN_CLASS_SIZE
         return "accuracy" if tiny else default_metric(len(sizes))
     check_choice("metric", metric, METRIC_NAMES)
-    if METRIC_NAMES[metric].two_classes and len(sizes) != 2:
+    if metric == "roc_auc" and len(sizes) != 2:
         need = "must have exactly 2 classes"
         raise InputError(f"{source}: 'metric' {metric} {need} (got {len(sizes)})")
     return metric
@@ -152,7 +152,7 @@ def check_masks(
             raise InputError(f"{source}: {needed} {got}")
     learnable = _class_sizes(y) >= _MIN_CLASS_SIZE
     _check_classes(source, "train_masks", train, y, learnable)
-    if METRIC_NAMES[metric].two_classes:
+    if metric == "roc_auc":  # needs both classes in every part
         for key, mask in zip(MASK_KEYS, checked, strict=True):
             _check_classes(source, key, mask, y, np.ones_like(learnable))
     return checked

@@ -95,10 +95,8 @@ def differentiable(
 ) -> Tensor:
     """A result with a backward pass of its own.
 
-    Args:
-        there: Of the inputs, gives the result and what is kept for the gradients.
-        back: Of the result's gradient and what was kept, gives that of every input.
-        inputs: What gradients may be asked for.
+    ``there`` gives it, of the inputs, with what is kept for the gradients; ``back``, of
+    its gradient and what was kept, that of every input.
     """
     apply: Callable[..., Tensor] = _Differentiable.apply
     return apply(there, back, *inputs)
