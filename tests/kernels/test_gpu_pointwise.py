@@ -11,6 +11,8 @@ from ecg_gnn.kernels.hashing import Draw, fresh_seed, hashes
 from kernels.gpu_cases import assert_matches, small_tiles, with_gradients
 from toy_graphs import random
 
+SEEDS = [0, 1, -1, 2**31, 2**32, 2**63 - 1, -(2**63), 0x0123456789ABCDEF]
+
 
 def as_seed(number, place):
     return torch.tensor([number], device=place)
@@ -22,6 +24,26 @@ def plain_mask(shape, draw):
         return 1.0
     kept = hashes(torch.Size(shape).numel(), draw.seed) >= draw.threshold
     return kept.view(shape) * draw.scale
+
+
+# --- Masks ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", SEEDS)
+def test_masks_are_those_of_plain_torch(number, place):
+    seed = as_seed(number, place)
+    for rate in (1e-9, 0.2, 0.5, 0.8, 1 - 1e-9):
+        draw = Draw.of(rate, seed)
+        kept = engine.gpu_kernels().keep_mask(3000, draw)
+        assert kept.dtype == torch.bool
+        assert torch.equal(kept, hashes(3000, seed) >= draw.threshold)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2047, 2048, 2049])  # blocks have 2048 values
+def test_masks_of_any_size(size, place):
+    draw = Draw.of(0.5, as_seed(7, place))
+    kept = engine.gpu_kernels().keep_mask(size, draw)
+    assert torch.equal(kept, hashes(size, draw.seed) >= draw.threshold)
 
 
 # --- Bias, dropout, GELU --------------------------------------------------------------

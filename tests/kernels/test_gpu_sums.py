@@ -147,11 +147,16 @@ def test_engines_agree_on_a_large_graph(kernel, place):
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_degrees_count_what_drop_edge_left(name, place):
+def test_kept_degrees(name, place):
+    functions = engine.gpu_kernels()
     adjacency = make_graph(name).to(place)
     matrix = counts(adjacency)
-    assert adjacency.in_degree.tolist() == matrix.sum(1).tolist()
-    assert adjacency.out_degree.tolist() == matrix.sum(0).tolist()
+    arriving = functions.kept_degree(functions.by_target(adjacency))
+    leaving = functions.kept_degree(functions.by_source(adjacency))
+    assert arriving.tolist() == matrix.sum(1).tolist()
+    assert leaving.tolist() == matrix.sum(0).tolist()
+    assert adjacency.in_degree.tolist() == arriving.tolist()
+    assert adjacency.out_degree.tolist() == leaving.tolist()
 
 
 @pytest.mark.parametrize("name", GRAPHS)

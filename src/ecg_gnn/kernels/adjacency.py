@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ecg_gnn.kernels import engine
 from ecg_gnn.kernels.edge_order import (
     EdgeWeight,
     Order,
@@ -77,8 +78,11 @@ class Adjacency(Movable):
             source = torch.cat([source, nodes[without]])
             target = torch.cat([target, nodes[without]])
         order = lexicographic_order(source, target, num_nodes)
-        source, target = source[order], target[order]
-        edge_weight = None if edge_weight is None else edge_weight[order]
+        if order is None:  # a copy all the same: the caller's tensor may change
+            source = source.clone(memory_format=torch.contiguous_format)
+        else:
+            source, target = source[order], target[order]
+            edge_weight = None if edge_weight is None else edge_weight[order]
         by_target = Order(offsets_of(target, num_nodes), source)
         return cls(num_nodes, by_target, edge_weight=edge_weight, **more)
 
@@ -149,6 +153,10 @@ class Adjacency(Movable):
             return torch.segment_reduce(weight, "sum", offsets=offsets)
         if self.kept is None:
             return offsets.diff()
+        if engine.gpu_usable_on(self.device):
+            functions = engine.gpu_kernels()
+            counted: Tensor = functions.kept_degree(getattr(functions, by)(self))
+            return counted
         kept = self.kept if by == "by_target" else self.kept[self.by_source_order]
         # Sums of integers are exact, so a running total cannot lose anything.
         return F.pad(kept.long().cumsum(0), (1, 0))[offsets].diff()

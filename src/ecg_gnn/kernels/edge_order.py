@@ -126,9 +126,12 @@ def stable_argsort(ids: Tensor, bound: int) -> Tensor:
     return torch.from_numpy(matrix.tocsc().indices).long()
 
 
-def lexicographic_order(source: Tensor, target: Tensor, bound: int) -> Tensor:
-    """The order by target, then by source, ``[E]``."""
+def lexicographic_order(source: Tensor, target: Tensor, bound: int) -> Tensor | None:
+    """The order by target, then by source, ``[E]``; None if they are in it already."""
     if target.device.type != "cpu":
         return torch.argsort(target * bound + source, stable=True)
+    stays = (target[1:] == target[:-1]) & (source[1:] >= source[:-1])
+    if bool(((target[1:] > target[:-1]) | stays).all()):
+        return None
     by_source = stable_argsort(source, bound)
     return by_source[stable_argsort(target[by_source], bound)]

@@ -95,8 +95,10 @@ def differentiable(
 ) -> Tensor:
     """A result with a backward pass of its own.
 
-    ``there`` gives it, of the inputs, with what is kept for the gradients; ``back``, of
-    its gradient and what was kept, that of every input.
+    Args:
+        there: Of the inputs, gives the result and what is kept for the gradients.
+        back: Of the result's gradient and what was kept, gives that of every input.
+        inputs: What gradients may be asked for.
     """
     apply: Callable[..., Tensor] = _Differentiable.apply
     return apply(there, back, *inputs)

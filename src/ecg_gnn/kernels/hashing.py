@@ -13,6 +13,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from ecg_gnn.kernels import engine
+
 _PER_STEP = 4096
 _BITS = 32
 _HASHES = 2**_BITS
@@ -68,7 +70,10 @@ def keep_mask(size: int, rate: float, device: torch.device) -> Tensor:
         return torch.rand(size) >= rate
     if (draw := Draw.of(rate, fresh_seed(device))) is None:
         return torch.zeros(size, dtype=torch.bool, device=device)
-    return hashes(size, draw.seed) >= draw.threshold
+    if not engine.gpu_usable_on(device):
+        return hashes(size, draw.seed) >= draw.threshold
+    kept: Tensor = engine.gpu_kernels().keep_mask(size, draw)
+    return kept
 
 
 def hashes(size: int, seed: Tensor) -> Tensor:

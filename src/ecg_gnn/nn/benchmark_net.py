@@ -57,6 +57,9 @@ class Dropout(nn.Module):
         rate = self.rate if self.training else 0.0
         return kernels.linear_dropout(parts, linear, rate, gelu=gelu)
 
+    def extra_repr(self) -> str:
+        return f"rate={self.rate}"
+
 
 NUM_HEADS = 8
 
@@ -238,15 +241,30 @@ class BenchmarkNet(LayeredNetwork):
         self.output_norm = nn.LayerNorm(hidden)
         self.output = nn.Linear(hidden, spec.out_channels)
 
-    def layer(self, index: int, states: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        x, normed = add_norm(states, None, self.norms[index])
+    def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        x = self.enter(x)
+        update: Tensor | None = None  # what the stream x still has to take in
+        for index in range(self.num_layers):
+            given = [graph.at(index) for graph in graphs]
+            x, update = self._block(index, x, update, given)
+        return add_norm(x, update, self.output_norm)[1]
+
+    def _block(
+        self, index: int, x: Tensor, update: Tensor | None, graphs: Sequence[GraphInput]
+    ) -> tuple[Tensor, Tensor]:
+        x, normed = add_norm(x, update, self.norms[index])
         read = graphs if index >= self.first_evolved else graphs[:1]
-        update: Tensor = self.blocks[index](normed, read)
+        update = self.blocks[index](normed, read)
         x = graphs[0].adjacency.at_targets(x)
         if self.after:
             own_norm, feed_forward = self.after[index].children()
             x, normed = add_norm(x, update, own_norm)
             update = feed_forward(normed)
+        assert update is not None
+        return x, update
+
+    def layer(self, index: int, states: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        x, update = self._block(index, states, None, graphs)
         return x + update
 
     def leave(self, states: Tensor) -> Tensor:

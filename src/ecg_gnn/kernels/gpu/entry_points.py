@@ -8,5 +8,9 @@ from ecg_gnn.kernels.gpu.edge_tiles import by_source as by_source
 from ecg_gnn.kernels.gpu.edge_tiles import by_target as by_target
 from ecg_gnn.kernels.gpu.norm import add_norm as add_norm
 from ecg_gnn.kernels.gpu.pointwise import bias_dropout as bias_dropout
+from ecg_gnn.kernels.gpu.pointwise import keep_mask as keep_mask
+from ecg_gnn.kernels.gpu.reductions import MOST_SCORES as MOST_SCORES
 from ecg_gnn.kernels.gpu.reductions import column_sum as column_sum
+from ecg_gnn.kernels.gpu.reductions import roc_auc as roc_auc
+from ecg_gnn.kernels.gpu.sums import kept_degree as kept_degree
 from ecg_gnn.kernels.gpu.sums import scaled_sum as scaled_sum

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
-from triton import next_power_of_2
 
 if TYPE_CHECKING:
     from ecg_gnn.kernels.gpu.edge_tiles import Pattern
@@ -43,8 +42,7 @@ def constants(
 ) -> tuple[tuple[int, ...], int]:
     """Edges at a time and the width of a row or, with heads, its shape; and warps.
 
-    Edges are as many as fill a tile, but not more than the ``highest`` degree. Tiles
-    have sizes that are powers of two; the rest is masked.
+    Edges are as many as fill a tile, but not more than the ``highest`` degree.
 
     Rows ``[C, H]`` lie in a tile ``[QUADS, LANES, EDGES, REPS, HEADS / QUADS]``. Triton
     hands out the last axis first, then the others from the front: a thread holds four
@@ -98,3 +96,8 @@ def row_tiles(channels: int) -> tuple[int, int]:
     """Rows at a time and their width, for kernels that go over whole rows."""
     width = next_power_of_2(channels)
     return max(1, _ROW_TILE // width), width
+
+
+def next_power_of_2(number: int) -> int:
+    """Tiles have sizes that are powers of two; the rest is masked."""
+    return 1 << max(0, number - 1).bit_length()

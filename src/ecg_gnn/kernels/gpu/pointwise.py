@@ -10,6 +10,24 @@ from ecg_gnn.kernels.gpu.launch import PROGRAMS, row_tiles
 from ecg_gnn.kernels.gpu.reductions import sum_type, total_of
 from ecg_gnn.kernels.hashing import Draw
 
+_BLOCK = 2048
+
+
+@triton.jit
+def _keep(out, seed, size, THRESHOLD: tl.constexpr, BLOCK: tl.constexpr):
+    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + place, survives(place, seed, THRESHOLD).to(tl.uint8), place < size)
+
+
+def keep_mask(size: int, draw: Draw) -> Tensor:
+    """Which places a drawing keeps, ``[size]``."""
+    out = torch.empty(size, dtype=torch.uint8, device=draw.seed.device)
+    if size:
+        arguments = (out, draw.seed, size, draw.threshold, _BLOCK)
+        with torch.cuda.device_of(out):
+            _keep[(triton.cdiv(size, _BLOCK),)](*arguments)
+    return out.view(torch.bool)
+
 
 @triton.jit
 def _forward(

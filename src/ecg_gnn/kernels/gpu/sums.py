@@ -146,3 +146,22 @@ def edge_total(pattern: Pattern, values: Tensor, out: Tensor) -> Tensor:
         with torch.cuda.device_of(values):
             _edge_total[(nodes,)](*pattern[:-1], *given, *size, num_warps=1)
     return out
+
+
+@triton.jit
+def _degree(offsets, other, place, kept, heavy_first, out, EDGES: tl.constexpr):
+    row, begin, end = et.group_of(tl.program_id(0), offsets, heavy_first)
+    total = tl.zeros([EDGES], tl.int32)
+    for first in range(begin, end, EDGES):
+        edge = first + tl.arange(0, EDGES)
+        total += et.still_there(edge, edge < end, place, kept).to(tl.int32)
+    tl.store(out + row, tl.sum(total, 0))
+
+
+def kept_degree(pattern: Pattern) -> Tensor:
+    """How many edges of each node survived DropEdge, ``[N]``."""
+    out = pattern.heavy_first.new_empty(pattern.heavy_first.shape)
+    if out.numel():
+        with torch.cuda.device_of(out):
+            _degree[(out.numel(),)](*pattern[:-1], out, 32, num_warps=1)
+    return out
