@@ -87,9 +87,9 @@ class StoreWriter(Store):
 
     def scores(self, units: Sequence[str]) -> dict[str, float]:
         """Validation scores of those of some units that are finished."""
-        query = "SELECT val FROM records WHERE unit = ?"
-        found = ((u, self._connection.execute(query, (u,)).fetchone()) for u in units)
-        return {unit: row["val"] for unit, row in found if row is not None}
+        wanted = "SELECT value FROM json_each(?)"
+        query = f"SELECT unit, val FROM records WHERE unit IN ({wanted})"
+        return dict(self._connection.execute(query, (json.dumps(units),)).fetchall())
 
     def mark_pruned(self, unit: str, *, after: int, of: int) -> None:
         """Say in the last record of a trial that a search stopped it there."""
@@ -120,7 +120,7 @@ class StoreWriter(Store):
 
     def _insert(self, table: str, row: Mapping[str, Any]) -> None:
         """Insert a row unless one with the same key is there."""
-        insert(self._connection, table, row, unless_there=True)
+        insert(self._connection, "INSERT OR IGNORE", table, row)
 
 
 def _now() -> str:
@@ -170,7 +170,7 @@ def _copy(source: sqlite3.Connection, target: sqlite3.Connection, curves: bool) 
             for row in map(dict, source.execute(f"SELECT * FROM {table}")):
                 row |= _UNCLAIMED if table == "units" else {}
                 row |= {"curves": None} if table == "records" and not curves else {}
-                insert(target, table, row, unless_there=True)
+                insert(target, "INSERT OR IGNORE", table, row)
         for query in _ALIGN:
             target.execute(query)
 
