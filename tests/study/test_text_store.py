@@ -159,7 +159,9 @@ def exported(tmp_path, curves, points):
     made = StoreInMemory()
     at = made.add([None])
     unit = unit_id(at.id, 0, 0)
-    made.writer.finish(unit, replace(result(0.5), curves=curves))
+    losses, vals, tests = (curve.tolist() for curve in curves)
+    series = {"losses": losses, "val_scores": vals, "test_scores": tests}
+    made.writer.finish(unit, replace(result(0.5), **series))
     write_records(made.writer, tmp_path / "c.jsonl", curve_points=points)
     with Store.open(tmp_path / "c.jsonl") as store:
         return store.curves(unit)

@@ -1,6 +1,5 @@
 """What a store holds: rows, checked field by field when read."""
 
-import dataclasses
 import types
 import typing
 from collections.abc import Collection, Mapping
@@ -13,8 +12,7 @@ from ecg_gnn.config import RunConfig
 from ecg_gnn.config.identity import VARIANTS, Tags, tags_of, variant_of
 from ecg_gnn.config.setting import field_types
 from ecg_gnn.reading import read_json
-from ecg_gnn.study.records import STATISTICS, Statistics
-from ecg_gnn.study.store.curves import Curves
+from ecg_gnn.study.records import STATISTICS, Result, Statistics
 from ecg_gnn.system.checks import METRIC_NAMES, InputError, check_choice
 
 _LARGEST = 1e15
@@ -87,23 +85,6 @@ class Configuration:
     def label_rate(self) -> float:
         """The share of all labelled nodes that train; 0: all of a split's."""
         return float(self.config.get("label_rate", 0))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Result:
-    """Raw numbers of one finished unit: columns of the table ``records``.
-
-    Scores are shares. A unit of the task ``statistics`` has no scores and no curves.
-    """
-
-    val: float | None
-    test: float | None
-    best_step: int | None
-    seconds: float
-    peak_memory_mb: float | None
-    evolved_statistics: list[Statistics]  # one row per evolved graph
-    provenance: Mapping[str, Any]
-    curves: Curves | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -185,11 +166,6 @@ def newest(known: Collection[Configuration], *alike: str) -> set[str]:
     lowest = NUMERICS - min(map(min, groups.values()), default=0)
     first = [at for group in groups.values() for at in group[min(group)]]
     return {at.id for at in first if at.numerics >= lowest}
-
-
-def names_of(kind: Any) -> list[str]:
-    """The fields of a row, in their order."""
-    return [field.name for field in dataclasses.fields(kind)]
 
 
 def from_row(kind: Any, row: Mapping[str, Any]) -> Any:

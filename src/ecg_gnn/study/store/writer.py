@@ -10,8 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
+from ecg_gnn.config.setting import field_types
+from ecg_gnn.study.records import Result
+from ecg_gnn.study.store.curves import Curves
 from ecg_gnn.study.store.reader import Store, owner_of, state_of
-from ecg_gnn.study.store.rows import DatasetInfo, Result, StoredUnit
+from ecg_gnn.study.store.rows import DatasetInfo, StoredUnit
 from ecg_gnn.study.store.schema import TABLES, insert, open_or_create, transaction
 from ecg_gnn.system.checks import InputError
 
@@ -71,8 +74,13 @@ class StoreWriter(Store):
 
     def finish(self, unit: str, result: Result) -> None:
         """Keep a result; the first one stays if another process was faster."""
+        row: dict[str, Any] = {
+            name: getattr(result, name) for name in field_types(Result)
+        }
+        series = [row.pop(name) for name in Curves._fields]
+        row["curves"] = Curves.of(*series) if series[0] else None
         with transaction(self._connection):
-            self._insert("records", vars(result) | {"unit": unit, "finished": _now()})
+            self._insert("records", row | {"unit": unit, "finished": _now()})
             self._end(unit, "done")
 
     def fail(
