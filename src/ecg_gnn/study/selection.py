@@ -7,7 +7,7 @@ scores are used. All variants are chosen in this way, including controls.
 
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import groupby
 from typing import Any
 
@@ -41,7 +41,9 @@ class CellKey:
     @classmethod
     def of(cls, configuration: Configuration) -> "CellKey":
         """The cell that a configuration belongs to."""
-        return cls(**{name: getattr(configuration, name) for name in field_types(cls)})
+        return cls(
+            **{each.name: getattr(configuration, each.name) for each in fields(cls)}
+        )
 
     @property
     def graph_label(self) -> str:

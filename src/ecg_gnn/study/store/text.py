@@ -50,7 +50,8 @@ def write_records(store: "Store", path: Path, *, curve_points: int = 25) -> int:
     if path.suffix != TEXT_ENDING:
         raise InputError(f"'out' must end in {TEXT_ENDING!r} (got {str(path)!r})")
     # Not in the order in which processes happened to run them.
-    units = sorted([*store.records(), *store.failures()], key=_place)
+    units: list[UnitRecord | Failure] = [*store.records()]
+    units = sorted([*units, *store.failures()], key=_place)
     recipes = store.recipes_of_units()
     lines = {_line({_FORMAT: _VERSION, _COUNT: len(units)}): None}
 
