@@ -267,7 +267,7 @@ def test_a_count_that_is_none_is_refused(text, count):
 
 def test_other_files_are_refused(text, tmp_path):
     for content, said in {
-        "": "the file is empty",
+        "": r"must have 'ecg_gnn_records' 1 \(got None: no records",
         '{"things": 1}\n': r"must have 'ecg_gnn_records' 1 \(got None: no records",
         '{"ecg_gnn_records": 2}\n': r"'ecg_gnn_records' 1 \(got 2: .*another version",
         '{"ecg_gnn_records": 1}\n<<<<<<< ours\n': "line 2: Expecting value",

@@ -49,6 +49,7 @@ class Record(Result):
     model: str
     split: int
     seed: int
+    best_step: int
     val: float
     test: float
 

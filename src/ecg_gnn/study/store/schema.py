@@ -88,14 +88,7 @@ def _opened(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
 def insert(
     connection: sqlite3.Connection, verb: str, table: str, row: Mapping[str, Any]
 ) -> None:
-    """Insert a row, lists and mappings as JSON.
-
-    Args:
-        connection: An open store.
-        verb: ``INSERT``, or ``INSERT OR IGNORE`` to keep a row with the same key.
-        table: Where to.
-        row: Values by column, whose names may be a stranger's.
-    """
+    """Insert a row (or ignore it, as the verb says), lists and mappings as JSON."""
     columns = ", ".join('"' + name.replace('"', '""') + '"' for name in row)
     places = ", ".join("?" * len(row))
     statement = f"{verb} INTO {table} ({columns}) VALUES ({places})"

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _FORMAT, _VERSION = "ecg_gnn_records", 1
 _COUNT = "units"  # how many follow; older files do not say
 _SHARED = ("provenance", "statistics", "steps")
+_ROWS = ("dataset", "configuration", "unit")
 _NUMBERS = ("val", "test", "best_step", "seconds", "peak_memory_mb")
 
 
@@ -102,33 +103,28 @@ def read_records(path: Path) -> sqlite3.Connection:
     """
     if not path.is_file():
         raise InputError(f"'store' {str(path)!r} does not exist")
-    connection, number, units = open_in_memory(), 0, 0
-    first: dict[str, Any] = {}
+    connection, number, units = open_in_memory(), 1, 0
     shared: dict[str, Any] = {kind: {} for kind in _SHARED}
     try:
         with path.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):
+            promised = _promised(next(lines, "{}"))
+            for number, line in enumerate(lines, 2):  # noqa: B007 - errors name it
                 row = json.loads(line, parse_constant=_refuse_constant)
                 kind, value = next(iter(row.items()))
-                if number == 1:
-                    first = _checked(row)
-                elif kind in _SHARED:
+                check_choice("a line", kind, (*_SHARED, *_ROWS))
+                if kind in _SHARED:
                     shared[kind][row["key"]] = value
                 elif kind == "unit":
                     _insert_unit(connection, shared, value)
                     units += 1
                 else:
-                    allowed = (*_SHARED, "dataset", "configuration", "unit")
-                    check_choice("a line", kind, allowed)
                     insert(connection, "INSERT", f"{kind}s", value)
                     shared[kind] = value
-        if (promised := first.get(_COUNT, units)) != units:
+        if promised not in (None, units):
             raise InputError(
                 f"must be {promised} units, as the first line says (got {units}): the "
                 "file is not whole"
             )
-        if not number:
-            raise InputError("the file is empty")
     except Exception as error:
         connection.close()
         said = f"{error} is not there" if isinstance(error, KeyError) else error
@@ -139,17 +135,19 @@ def read_records(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _refuse_constant(constant: str) -> None:
-    raise InputError(f"must have finite numbers (got {constant})")
-
-
-def _checked(first: dict[str, Any]) -> dict[str, Any]:
+def _promised(line: str) -> Any:
+    """How many units follow, if the first line says so."""
+    first = json.loads(line)
     if (version := first.get(_FORMAT)) != _VERSION:
         raise InputError(
             f"the first line must have {_FORMAT!r} {_VERSION} (got {version!r}: no "
             "records, or of another version of ecg-gnn)"
         )
-    return first
+    return first.get(_COUNT)
+
+
+def _refuse_constant(constant: str) -> None:
+    raise InputError(f"must have finite numbers (got {constant})")
 
 
 def _insert_unit(

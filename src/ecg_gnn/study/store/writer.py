@@ -74,9 +74,8 @@ class StoreWriter(Store):
 
     def finish(self, unit: str, result: Result) -> None:
         """Keep a result; the first one stays if another process was faster."""
-        row: dict[str, Any] = {
-            name: getattr(result, name) for name in field_types(Result)
-        }
+        names = field_types(Result)
+        row: dict[str, Any] = {name: getattr(result, name) for name in names}
         series = [row.pop(name) for name in Curves._fields]
         row["curves"] = Curves.of(*series) if series[0] else None
         with transaction(self._connection):
