@@ -177,14 +177,13 @@ class Store:
             if at.id in counting:
                 key = tuple(getattr(at, name) for name in names)
                 counted = counts.setdefault(key, defaultdict(int))
-                counted[state_of(row)] += row["number"]
-                counted["seconds"] += row["seconds"]
+                counted[state_of(row)] += 1
+                counted["seconds"] += row["seconds"] or 0
 
         query = (
-            "SELECT configuration, state, owner, count(*) AS number, "
-            "total(seconds) AS seconds FROM units LEFT JOIN records ON unit = units.id "
-            f"WHERE {_OF_RECIPE} GROUP BY configuration, state, owner "
-            "ORDER BY min(units.rowid)"
+            "SELECT configuration, state, owner, seconds FROM units "
+            "LEFT JOIN records ON unit = units.id "
+            f"WHERE {_OF_RECIPE} ORDER BY units.rowid"
         )
         self._read(count, query, recipe=recipe)
         return [

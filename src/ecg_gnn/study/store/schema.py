@@ -155,4 +155,5 @@ def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
     if reason == "ok" and connection.execute(_ROWS_ARE_MISSING).fetchone()[0]:
         reason = "rows are missing"
     if reason != "ok":
+        reason = " ".join(reason.split())
         raise InputError(f"'store' {str(path)!r} is damaged ({reason})")
