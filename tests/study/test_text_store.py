@@ -219,6 +219,7 @@ def text(tmp_path):
     [
         (1, {"metric": "auc"}, "'metric' must be one of"),
         (1, {"num_nodes": "many"}, "'num_nodes' must not be 'many'"),
+        (1, {"note": []}, "line 2: Error binding parameter"),
         (1, {"statistics": {}}, "statistics must have"),
         (2, {"colour": 1}, "line 3: table configurations has no column named"),
         (2, {"dataset": "another"}, "the graph 'another' is not described"),

@@ -15,6 +15,7 @@ from ecg_gnn.system.checks import InputError
 SCHEMA_VERSION = 1
 TEXT_ENDING = ".jsonl"  # of stores as text, which are read and never filled
 TABLES = ("datasets", "configurations", "units", "records", "failures", "members")
+_JSON_COLUMNS = {"statistics", "config", "evolved_statistics", "provenance"}
 _APPLICATION_ID = 0x45434753  # "ECGS": tells our files from other databases
 _SCHEMA = files("ecg_gnn.study.store").joinpath("schema.sql")
 _SHAPE = "SELECT type, name, sql FROM sqlite_schema ORDER BY type, name"
@@ -92,13 +93,13 @@ def insert(
     columns = ", ".join('"' + name.replace('"', '""') + '"' for name in row)
     places = ", ".join("?" * len(row))
     statement = f"{verb} INTO {table} ({columns}) VALUES ({places})"
-    connection.execute(statement, [_column(value) for value in row.values()])
+    connection.execute(statement, [_column(name, value) for name, value in row.items()])
 
 
-def _column(value: Any) -> Any:
+def _column(name: str, value: Any) -> Any:
     if isinstance(value, Curves):
         return value.to_bytes()
-    is_json = isinstance(value, dict | list)
+    is_json = name in _JSON_COLUMNS and isinstance(value, dict | list)
     return json.dumps(value, allow_nan=False) if is_json else value
 
 
