@@ -7,14 +7,14 @@ from batch_trainings import MODELS
 from ecg_gnn.config import RunConfig
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import GraphInput, NetworkSpec, build_network
-from ecg_gnn.pipeline.classification import full_step_advice, full_step_bytes
+from ecg_gnn.pipeline.classification import full_step_bytes, step_advice
 from ecg_gnn.system import machine
 from ecg_gnn.system.machine import explaining
 from toy_graphs import directed_edges
 
 
 def full_advice(**options):
-    return full_step_advice(40, RunConfig.of(device="cpu", **options))
+    return step_advice(40, RunConfig.of(device="cpu", **options))
 
 
 def test_a_full_batch_is_told_to_be_cut(monkeypatch):

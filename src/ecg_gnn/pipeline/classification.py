@@ -79,12 +79,12 @@ def make_training(
     return BatchTraining(network, task, how, batching, **options)
 
 
-def full_step_advice(num_nodes: int, config: RunConfig) -> str | None:
-    """What to say if a full-batch step does not fit; a batch says it itself."""
-    if config.train.batch_size:
-        return None
+def step_advice(num_nodes: int, config: RunConfig) -> str:
+    """What to say if a training does not fit; a step of a batch says it itself."""
     lower = f"lower --hidden (now {config.model.hidden})"
-    if nn.traits_of(config.model.backbone, config.model.name).one_hop:
+    if size := config.train.batch_size:
+        lower = f"lower --batch-size (now {size}), --fanout or --hidden"
+    elif nn.traits_of(config.model.backbone, config.model.name).one_hop:
         lower = "train by batches (--batch-size 1024 --fanout 10, or less)"
     device = torch.device(config.device)
     return does_not_fit(f"a step of {num_nodes} nodes", device, lower)

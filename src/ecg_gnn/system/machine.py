@@ -52,7 +52,10 @@ def explaining(sentence: Callable[..., str | None], *arguments: Any) -> Iterator
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        said = sentence(*arguments) if out_of_memory(error) else None
+        is_new = (
+            error.__cause__ is None
+        )  # one that a block inside has explained is kept
+        said = sentence(*arguments) if is_new and out_of_memory(error) else None
         if said is None:
             raise
         on_gpu = isinstance(error, torch.OutOfMemoryError)
