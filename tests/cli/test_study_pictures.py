@@ -66,6 +66,6 @@ def test_mistakes_are_one_line(refused, tmp_path):
     assert "'recipe' must be one of" in refused(
         "study", "report", *store, "--recipe", "none"
     )
-    assert "no record of embedding" in refused(
+    assert "'embedding' must be one of" in refused(
         "study", "figure", "tsne", *store, "--out", "f.png"
     )
