@@ -4,6 +4,8 @@ import csv
 
 import numpy as np
 import torch
+from scipy.io import savemat
+from scipy.sparse import csc_array
 from torch_geometric.data import Data
 
 from ecg_gnn.data import csbm
@@ -91,3 +93,13 @@ def save_ring_npz(path):
         test_masks=data.test_mask[None],
         node_ids=np.array([f"v{i}" for i in range(12)]),
     )
+
+
+def save_ring_mat(path):
+    """24 people as facebook100 has them: every third of unknown gender."""
+    people = np.arange(24)
+    info = np.zeros((24, 7), dtype=np.int32)
+    info[:, 0], info[:, 1], info[:, 5] = 1 + people % 2, people % 3, 2004 + people % 6
+    ends = (people, (people + 1) % 24)
+    ring = csc_array((np.ones(24), ends), shape=(24, 24))
+    savemat(path, {"A": ring + ring.T, "local_info": info}, do_compression=True)

@@ -22,6 +22,7 @@ from hostile_contents import (
 from hostile_files import (
     READERS,
     lying_zip,
+    mat,
     million_columns,
     nested_parquet,
     no_file,
@@ -55,6 +56,11 @@ def attacks() -> Iterator[tuple[str, Attack]]:
     lists = ("records", "maps", "lists of lists", "lists of records", "forty lists")
     for how in lists:
         yield f"Parquet of {how}", partial(nested_parquet, how)
+    for how in (
+        *("cells", "complex", "records", "no adjacency", "dense", "bomb"),
+        *("lying lengths", "version 7.3", "huge shape"),
+    ):
+        yield f".mat: {how}", partial(mat, how)
     yield "a million columns", million_columns
     for how in ("local", "central", "packed", "overlapping"):
         yield f"zip whose sizes lie: {how}", partial(lying_zip, how)

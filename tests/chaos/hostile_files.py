@@ -3,9 +3,11 @@
 import csv
 import os
 import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from strangers import IMPORT, PREDICT, RUN, STUDY, TABLES, fill, run, write_tables
 
 READERS = {
@@ -62,6 +64,37 @@ def nested_parquet(how: str, folder: Path) -> str | None:
     table = {"id": names, "kind": ["a", "b"] * 30, "size": column}
     parquet.write_table(pa.table(table), folder / "nodes.parquet")
     return run(folder, IMPORT.replace("nodes.csv", "nodes.parquet")).refused("'size'")
+
+
+def mat(how: str, folder: Path) -> str | None:
+    """MATLAB's files: other contents, and sizes that lie."""
+    from scipy.io import savemat
+    from scipy.sparse import csc_array, eye_array
+
+    ring, info = csc_array(eye_array(24)), np.ones((24, 7), dtype=np.int32)
+    contents: dict[str, Any] = {
+        "cells": {"A": ring, "local_info": np.array([[1], "x"], dtype=object)},
+        "complex": {"A": ring * 1j, "local_info": info},
+        "records": {"A": {"x": 1}, "local_info": info},
+        "no adjacency": {"local_info": info},
+        "dense": {"A": ring.toarray(), "local_info": info},
+    }
+    whole = contents.get(how, {"A": ring, "local_info": info})
+    savemat(folder / "g.mat", whole, do_compression=how == "bomb")
+    content = (folder / "g.mat").read_bytes()
+    if how == "bomb":
+        packed = zlib.compress(bytes(1 << 30), 9)
+        content = content[:128] + struct.pack("<II", 15, len(packed)) + packed
+    elif how == "lying lengths":
+        content = content[:132] + struct.pack("<I", 2**32 - 8) + content[136:]
+    elif how == "version 7.3":
+        content = b"\x89HDF\r\n\x1a\n" + content
+    elif how == "huge shape":
+        shape = struct.pack("<ii", 24, 24)
+        content = content.replace(shape, struct.pack("<ii", 2**31 - 1, 2**31 - 1))
+    (folder / "g.mat").write_bytes(content)
+    command = "data import --graph g.mat --label status --out g"
+    return run(folder, command, ECG_MAX_CELLS="1000000").refused()
 
 
 def million_columns(folder: Path) -> str | None:

@@ -18,7 +18,10 @@ from small_runs import BOARD, RUN, ring_arrays
         ("--dataset csbm:size=9", "with the keys ['nodes', 'classes'"),
         ("--dataset texas:seed=1", "takes no parameters"),
         ("--model gin", "'model' must be one of ['resnet', 'gcn', 'sage'"),
-        ("--model gt --backbone tuned", "'gat', 'auto'] (got 'gt'"),
+        (
+            "--model gt --backbone tuned",
+            "'auto'] for the backbone 'tuned' (got 'gt')",
+        ),
         ("--backbone big", "'backbone' must be one of ['benchmark', 'tuned']"),
         ("--embedding mpl", "'embedding' must be one of ['mlp', 'bgrl'"),
         ("--embedding mlp,none", "(got 'none')"),

@@ -57,6 +57,9 @@ MISTYPED = {
     "homophily --dataset tolokres": "tolokers",
     "advise --dataset amazon-rating": "amazon-ratings",
     "fit --dataset texass --out model": "texas",
+    "fit --dataset texas --out model --model sgae": "sage",
+    "advise --dataset texas --embedding mpl": "mlp",
+    "study run smoke --store s.sqlite --models sgae": "sage",
     "fit --dataset texas --out model --metric acuracy": "accuracy",
     "study run smok --store s.sqlite": "smoke",
     "study table reslts --store s.sqlite": "results",
@@ -66,10 +69,10 @@ MISTYPED = {
 }
 
 
-def test_a_mistyped_name_is_corrected(tmp_path, monkeypatch):
+def test_a_mistyped_name_is_corrected_at_once(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     answers = run_all(list(MISTYPED))
-    assert [answer[:2] for answer in answers] == [[words, 2] for words in MISTYPED]
+    assert [answer[:3] for answer in answers] == [[words, 2, []] for words in MISTYPED]
     for words, _, _, said in answers:
         assert f"; did you mean {MISTYPED[words]!r}?)" in said
     assert not list(tmp_path.iterdir())

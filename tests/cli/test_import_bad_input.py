@@ -78,12 +78,12 @@ BAD = {
     "unknown node": (
         edges("source,target\n0,1\n0,99\n1,98\n"),
         "'target' must name nodes of the node table (got '99' in row 2; 2 unknown "
-        "in total)",
+        "in total: 0 in 'source' and 2 in 'target')",
     ),
     "unknown nodes": (
         edges("source,target\n97,98\n0,99\n"),
         "'source' must name nodes of the node table (got '97' in row 1; 3 unknown "
-        "in total)",
+        "in total: 1 in 'source' and 2 in 'target')",
     ),
     "no header of edges": (
         edges("0,1\n1,2\n"),
@@ -135,6 +135,7 @@ def test_bad_tables(refused, files, fault):
         ("--task regression", "'kind' must be numbers (got 'a' in row 1)"),
         ("--max-words -1", "'max_words' must be"),
         ("--missing 0,0", "each once (got '0,0')"),
+        ("--edges A.npz", "A.npz: cannot be read (No such file"),
         ("--words bag", "'words' must be one of ['tfidf', 'hashed']"),
         ("--max-cells 20", "at most 20 cells, or --max-cells (ECG_MAX_CELLS) must"),
         ("--nodes nodes.xls", "must be one of ['.csv', '.tsv', '.txt', '.parquet']"),
@@ -149,11 +150,15 @@ def test_bad_options(refused, files, options, message):
     assert message in refused(*IMPORT, *options.split())
 
 
-def test_unknown_nodes_are_counted(refused, files):
+def test_the_column_that_edges_name_nodes_by_is_suggested(refused, files):
     codes = "".join(f"{i},c{i},c{i % 5},{'ab'[i % 2]}\n" for i in range(24))
     (files / "nodes.csv").write_text("id,the code,group,kind\n" + codes)
     (files / "edges.csv").write_text("source,target\nc0,c1\nc1,c2\n")
-    assert "(got 'c0' in row 1; 4 unknown in total)" in refused(*IMPORT)
+    said = refused(*IMPORT)
+    assert "4 unknown in total: 2 in 'source' and 2 in 'target')" in said
+    assert "the column 'the code' has all of them: --id 'the code'" in said
+    (files / "edges.csv").write_text("source,target\nc0,c1\nc1,c99\n")
+    assert "--id" not in refused(*IMPORT)
 
 
 def test_neither_features_nor_edges(refused, files):
@@ -261,7 +266,7 @@ BAD_GRAPHS = {
     "names": ("g.npz", npz(node_ids=np.array(["a"] * 12)), "each of 12 nodes once"),
     "masks": ("g.npz", npz(val_masks=np.ones((1, 12), bool)), "must not overlap"),
     "absent": ("g.npz", None, "cannot be read"),
-    "ending": ("g.pkl", b"", "must be a whole .npz file"),
+    "ending": ("g.pkl", b"", "must be one of ['.npz', '.mat']"),
 }
 
 

@@ -10,6 +10,7 @@ from contextlib import closing
 import pytest
 
 from ecg_gnn.study import workers
+from ecg_gnn.system import interrupts
 from small_runs import BOARD
 
 VERB = [sys.executable, "-m", "ecg_gnn", "homophily", "--dataset", BOARD]
@@ -67,6 +68,42 @@ def test_a_deaf_command_stays_deaf(tmp_path):
     status, out, said = interrupted_at("typer.core", signal.SIG_IGN, tmp_path)
     assert (status, said) == (0, "")
     assert out.startswith(BOARD)
+
+
+def test_after_an_import(monkeypatch, tmp_path):
+    """An interrupt inside an import is raised once the import is done."""
+    module = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nwhole = True\n"
+    (tmp_path / "interrupted_module.py").write_text(module)
+    monkeypatch.syspath_prepend(tmp_path)
+    before = signal.signal(signal.SIGINT, interrupts._raise)
+    try:
+        with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+            import interrupted_module
+
+            assert interrupted_module.whole
+            while True:
+                pass
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class Dying:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_while_an_object_is_deleted(monkeypatch):
+    """Where Python prints what is raised, and goes on."""
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    before = signal.signal(signal.SIGINT, interrupts._end_at_once)
+    try:
+        interrupts.begin()
+        with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+            Dying()
+            for _ in range(1000):
+                pass
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_while_workers_start(monkeypatch):

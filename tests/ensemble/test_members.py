@@ -6,15 +6,15 @@ import lightgbm
 import numpy as np
 import pytest
 import torch
-from torch_geometric.nn import GCNConv, SAGEConv
+from torch_geometric.nn import GCNConv, SAGEConv, SGConv
 
 from ecg_gnn.ensemble import linear, network_members
 from ecg_gnn.ensemble.boosting import fit_boosting
 from ecg_gnn.ensemble.inputs import GraphInputs, Target
-from ecg_gnn.ensemble.linear import EDGES, fit_linear
+from ecg_gnn.ensemble.linear import EDGES, SMOOTHED, fit_linear
 from ecg_gnn.ensemble.members import Fold, Job, make_folds
-from ecg_gnn.ensemble.neighbour_table import PARTS
-from ecg_gnn.ensemble.network_members import fit_networks
+from ecg_gnn.ensemble.neighbour_table import PARTS, neighbour_table
+from ecg_gnn.ensemble.network_members import NetworkMember, fit_networks
 from ecg_gnn.ensemble.networks import BatchedNetwork, NetworkInputs, Shape
 from ecg_gnn.ensemble.propagation import fit_propagation
 from ecg_gnn.ensemble.scoring import SCORES
@@ -24,13 +24,13 @@ from no_waiting import NoWaiting, no_waiting_on_a_gpu
 SMALL = dict(hidden=8, steps=60)
 SHAPES = {
     "mlp": Shape(convolution="none", **SMALL),
-    "table": Shape(convolution="none", table=PARTS, **SMALL),
     "gcn": Shape(convolution="gcn", **SMALL),
     "sage": Shape(convolution="sage", label_input=True, residual=True, **SMALL),
 }
 LINEAR = {"linear": (), "linear-table": PARTS, "linear-edges": (*PARTS, EDGES)}
-LINEAR["edges"] = (EDGES,)
-KNOWN = ["linear", "linear-table", "linear-edges", "boosting", "propagation", *SHAPES]
+LINEAR |= {"edges": (EDGES,), "linear-smoothed": (SMOOTHED,)}
+KNOWN = ["linear", "linear-table", "linear-edges", "linear-smoothed"]
+KNOWN += ["boosting", "propagation", *SHAPES]
 
 
 def fit(
@@ -69,7 +69,7 @@ def test_it_learns_and_is_kept(
     member, out = fit(name, inputs, wanted, folds)
     score = SCORES["r2" if wanted.is_number else "roc-auc"].function
     floor = 0.02 if wanted.is_number else 0.6
-    learned = score(wanted.values[labelled], out.predicted[labelled]) > floor
+    learned = score(wanted.values[labelled], out[labelled]) > floor
     assert learned or name == "propagation"  # neighbours are not alike here
     known = known_of(inputs, folds)
     said = member.predict(inputs, wanted, known)
@@ -81,13 +81,13 @@ def test_it_learns_and_is_kept(
     write_finished(tmp_path / "one.safetensors", (member, out), 1.5)
     (third, held_out), seconds = read_finished(tmp_path / "one.safetensors")
     assert seconds == 1.5
-    np.testing.assert_array_equal(held_out.predicted, out.predicted)
+    np.testing.assert_array_equal(held_out, out)
     np.testing.assert_array_equal(third.predict(inputs, wanted, known), said)
 
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_it_repeats_bit_for_bit(name, inputs, target, folds):
-    first, second = (fit(name, inputs, target, folds)[1].predicted for _ in range(2))
+    first, second = (fit(name, inputs, target, folds)[1] for _ in range(2))
     np.testing.assert_array_equal(first, second)
 
 
@@ -102,7 +102,7 @@ def test_labels_outside_its_folds_change_nothing(name, inputs, target, folds, la
     said = []
     for each in (target, other):
         member, out = fit(name, inputs, each, folds)
-        said.append((out.predicted, member.predict(inputs, each, known)))
+        said.append((out, member.predict(inputs, each, known)))
     np.testing.assert_array_equal(said[0][0], said[1][0])
     np.testing.assert_array_equal(said[0][1], said[1][1])
 
@@ -141,7 +141,7 @@ def test_nodes_that_judge_do_not_see_the_labels_of_each_other(name):
     ]
     folds = {fold: Fold(rows[2 * fold], rows[2 * fold + 1]) for fold in range(3)}
     _, out = fit(name, GraphInputs.of(x, edges), target, folds)
-    assert SCORES["roc-auc"].function(target.values, out.predicted) < 0.75
+    assert SCORES["roc-auc"].function(target.values, out) < 0.75
 
 
 def test_networks_see_no_label_that_they_learn_or_are_asked_for(
@@ -185,7 +185,7 @@ def test_where_edges_come_from_is_told_from_where_they_lead(name):
     scores = []
     for given in (one_way, torch.cat([one_way, one_way.flip(0)], dim=1)):
         _, out = fit(name, GraphInputs.of(x, given), target, folds)
-        scores.append(SCORES["accuracy"].function(target.values, out.predicted))
+        scores.append(SCORES["accuracy"].function(target.values, out))
     assert scores[0] > 0.97 > 0.95 > scores[1]
 
 
@@ -195,17 +195,16 @@ def test_folds_may_come_one_after_another(name, inputs, target, folds):
     member, out = parts[0]
     for number, (other, more) in list(zip(folds, parts, strict=True))[1:]:
         member = member.joined(other)
-        out = out.joined(more, folds[number].held_out)
-    assert out.folds == tuple(folds)
+        out[folds[number].held_out] = more[folds[number].held_out]
     known = known_of(inputs, folds)
     mean = np.mean([m.predict(inputs, target, known) for m, _ in parts], axis=0)
-    if not name.startswith("linear") and name != "table":  # these share one scaling
+    if not name.startswith("linear"):  # these share one scaling
         np.testing.assert_allclose(
             member.predict(inputs, target, known), mean, atol=1e-5
         )
     for number, (_, more) in zip(folds, parts, strict=True):
         rows = folds[number].held_out
-        np.testing.assert_array_equal(out.predicted[rows], more.predicted[rows])
+        np.testing.assert_array_equal(out[rows], more[rows])
 
 
 def test_whom_a_node_is_joined_to_is_read(folds):
@@ -221,13 +220,36 @@ def test_whom_a_node_is_joined_to_is_read(folds):
     held_out = np.concatenate([fold.held_out for fold in folds.values()])
     held_out = held_out[held_out >= 10]
     score = SCORES["roc-auc"].function
-    assert score(target.values[held_out], out.predicted[held_out]) > 0.95
+    assert score(target.values[held_out], out[held_out]) > 0.95
     new = torch.tensor([[3, 4], [nodes, nodes + 1]])
     wider = inputs.of_graph(
         np.vstack([noise, noise[:2]]), torch.cat([pairs, new], dim=1)
     )
     said = member.predict(wider, target, known_of(inputs, folds))
     assert said[-2:].argmax(axis=1).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("most", [0, 10**6])
+def test_features_are_smoothed_as_by_sgc(most, target, folds, monkeypatch):
+    """PyG's own two steps; sparse columns stay sparse, or their directions are read."""
+    generator, nodes = np.random.default_rng(0), len(target.values)
+    words = (generator.random((nodes, 150)) < 0.02).astype(np.float32)
+    edges = torch.from_numpy(generator.integers(0, nodes, (2, 200)))
+    inputs = GraphInputs.of(words, torch.cat([edges, edges.flip(0)], dim=1))
+    monkeypatch.setattr(linear, "_MOST_SMOOTHED", most)
+    job = Job(inputs, target, folds, "accuracy", np.inf, lambda: False)
+    member, _ = fit_linear((SMOOTHED,), 0, job)
+    rows = member.rows(inputs, target, np.zeros(nodes, bool))
+    assert rows.shape[1] == 2 * (64 + 150 * (most > 0))
+    smooth = SGConv(150, 150, K=2, bias=False)
+    smooth.lin.weight.data = torch.eye(150)
+    twice = smooth(torch.from_numpy(words), inputs.edge_index)
+    if most:
+        np.testing.assert_allclose(rows[:, -150:].toarray(), twice.detach(), atol=1e-6)
+    grown = inputs.of_graph(np.vstack([words, words]), inputs.edge_index)
+    known = np.zeros(2 * nodes, bool)
+    said = member.predict(grown, Target(np.zeros(2 * nodes, int), 2), known)
+    assert said.shape == (2 * nodes, 2)
 
 
 def test_labels_spread_further_than_two_steps():
@@ -240,7 +262,7 @@ def test_labels_spread_further_than_two_steps():
     ends, held_out = np.array([0, 1, 10, 11]), np.array([4, 5, 6, 7])
     job = Job(inputs, target, {0: Fold(ends, held_out)}, "accuracy", np.inf, bool)
     _, out = fit_propagation(0, job)
-    np.testing.assert_array_equal(out.predicted[held_out].argmax(axis=1), [0, 0, 1, 1])
+    np.testing.assert_array_equal(out[held_out].argmax(axis=1), [0, 0, 1, 1])
 
 
 def test_labels_stop_spreading_when_time_runs_out(inputs, target, folds):
@@ -257,7 +279,7 @@ def test_absolute_errors_are_learned_where_they_count(name, inputs, numbers, fol
     errors = {}
     for metric in ("mae", "r2"):
         _, out = fit(name, inputs, heavy, folds, metric=metric)
-        said, y = out.predicted[held_out], heavy.values[held_out]
+        said, y = out[held_out], heavy.values[held_out]
         errors[metric] = -SCORES["mae"].function(y, said)
     assert errors["mae"] < 0.75 * errors["r2"]
 
@@ -291,9 +313,9 @@ def test_a_tree_looks_at_a_limited_number_of_columns(inputs, target, folds):
 
 def test_steps_are_limited_where_columns_outnumber_rows(inputs, numbers, monkeypatch):
     few = {0: Fold(np.arange(10), np.arange(10, 20))}
-    whole = fit("linear-table", inputs, numbers, few)[1].predicted
+    whole = fit("linear-table", inputs, numbers, few)[1]
     monkeypatch.setattr(linear, "_MOST_STEPS", 1)
-    cut = fit("linear-table", inputs, numbers, few)[1].predicted
+    cut = fit("linear-table", inputs, numbers, few)[1]
     assert not np.allclose(cut, whole, atol=1e-4)
 
 
@@ -303,7 +325,7 @@ def test_every_device_trains_networks_for_the_cpu(
 ):
     member, out = fit(name, inputs, target, folds, device=str(device))
     score = SCORES["roc-auc"].function
-    assert score(target.values[labelled], out.predicted[labelled]) > 0.6
+    assert score(target.values[labelled], out[labelled]) > 0.6
     assert {weights.device.type for weights in member.state()[1].values()} == {"cpu"}
     # Said once more on the CPU: each node by all folds' networks, so close, not equal.
     said = member.predict(inputs, target, known_of(inputs, folds))
@@ -348,6 +370,20 @@ def test_a_batch_is_pyg_network_by_network(convolution, inputs):
         torch.testing.assert_close(said[fold], expected, atol=1e-4, rtol=1e-4)
 
 
+def test_older_networks_of_a_table_are_read(inputs, target, labelled):
+    shape = Shape(convolution="none", table=PARTS, hidden=4)
+    known = np.isin(np.arange(inputs.num_nodes), labelled)
+    table = torch.from_numpy(neighbour_table(inputs, PARTS, target, known))
+    network = BatchedNetwork(shape, 2, [table.size(1), 0, 0, 0], 2, seed=3).eval()
+    scaling = torch.stack([table.mean(dim=0), table.std(dim=0) + 1])
+    member = NetworkMember(2, shape, (network,), scaling[None])
+    again = NetworkMember.from_state(2, *member.state())
+    dense = ((table - scaling[0]) / scaling[1]).clamp(-10, 10)
+    shares = network(NetworkInputs(dense, None, ()), None).softmax(dim=-1).mean(dim=0)
+    said = again.predict(inputs, target, known)
+    np.testing.assert_allclose(said, shares.detach(), atol=1e-6)
+
+
 def test_a_second_graph_is_read_beside_the_first(inputs):
     shape = Shape(convolution="sage", hidden=4, layers=1)
     loops = torch.arange(inputs.num_nodes).repeat(2, 1)
@@ -367,13 +403,30 @@ def test_a_second_graph_is_read_beside_the_first(inputs):
 
 @pytest.mark.parametrize("name", ["boosting", "gcn"])
 def test_what_is_stopped_keeps_what_it_has(name, inputs, target, folds):
-    member, out = fit(name, inputs, target, folds, out_of_time=lambda: True)
-    assert out.folds == tuple(folds)
+    member, _ = fit(name, inputs, target, folds, out_of_time=lambda: True)
     np.testing.assert_allclose(
         member.predict(inputs, target, known_of(inputs, folds)).sum(axis=1),
         1,
         atol=1e-5,
     )
+
+
+def test_boosting_looks_at_the_clock_between_folds(inputs, target, folds, monkeypatch):
+    """A round of many classes takes seconds; an unfinished one does not count."""
+    updates, update = [], lightgbm.Booster.update
+
+    def counted(booster):
+        updates.append(booster)
+        return update(booster)
+
+    monkeypatch.setattr(lightgbm.Booster, "update", counted)
+    given = inputs, target, folds
+    first, _ = fit("boosting", *given, out_of_time=lambda: len(updates) >= len(folds))
+    assert len(updates) == len(folds)
+    updates.clear()
+    late, _ = fit("boosting", *given, out_of_time=lambda: len(updates) > len(folds))
+    assert len(updates) == len(folds) + 1
+    assert late.trees == first.trees
 
 
 def test_a_damaged_file_is_trained_anew(tmp_path):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from ecg_gnn.ensemble import contest, scoring, search, tournament
 from ecg_gnn.ensemble.blend import blend_weights
@@ -21,7 +22,7 @@ from ecg_gnn.ensemble.scoring import SCORES, choose_metric, interval
 from ecg_gnn.ensemble.weighted import read_ensemble, write_ensemble
 from ecg_gnn.system.checks import InputError
 
-CHEAP = ["linear", "linear, neighbours and labels", "table network"]
+CHEAP = ["linear", "linear, neighbours and labels", "MLP"]
 
 
 @pytest.fixture
@@ -105,6 +106,32 @@ def test_single_keeps_the_best(cheap, graph, known):
     assert share.name == found.entries[0].name
 
 
+@pytest.mark.parametrize("single", [False, True])
+def test_a_rare_class_is_said_where_macro_f1_counts(cheap, single, tmp_path):
+    """The multipliers are kept, the probabilities stay, and all scores agree."""
+    generator = np.random.default_rng(0)
+    y = (np.arange(1400) % 10 == 0).astype(int)
+    rows = generator.normal(size=(1400, 2)) + 0.7 * y[:, None]
+    edges = torch.from_numpy(generator.integers(0, 1400, (2, 1400)))
+    x, known = torch.from_numpy(rows).float(), generator.random(1400) < 0.75
+    given = x, edges, y, 2, known
+    found = search(*given, metric="f1-macro", budget=60, single=single)
+    ensemble = found.ensemble
+    assert ensemble.multipliers[1] > ensemble.multipliers[0]
+    described = write_ensemble(tmp_path, ensemble)
+    again = read_ensemble(tmp_path, described, x, edges)
+    assert again.multipliers == ensemble.multipliers
+    said = ensemble.probabilities()[~known]
+    judged = SCORES["f1-macro"].function(y[~known], said * again.multipliers)
+    assert report(found, y, ~known)["test"] == pytest.approx(judged)
+    del described["multipliers"]  # as in older models
+    assert read_ensemble(tmp_path, described, x, edges).multipliers == (1.0,)
+    for wrong in ([], [1.0, 1.0, 1.0], [1.0, -1.0], [float("nan"), 1.0]):
+        described["multipliers"] = wrong
+        with pytest.raises(InputError, match="members"):
+            read_ensemble(tmp_path, described, x, edges)
+
+
 def test_a_killed_search_goes_on(cheap, graph, known, monkeypatch, tmp_path):
     first = run(graph, known, work=tmp_path)
 
@@ -155,9 +182,7 @@ def test_an_unsure_member_weighs_what_it_would_if_it_were_sure(
 
     def unsure(job):
         member, out = first.train(job)
-        return Unsure(member), replace(
-            out, predicted=Scaling(0.1).probabilities(out.predicted)
-        )
+        return Unsure(member), Scaling(0.1).probabilities(out)
 
     sure = run(graph, known).ensemble
     monkeypatch.setattr(
@@ -257,13 +282,35 @@ def test_mean_absolute_errors_are_on_the_scale_of_the_labels(cheap, graph, known
     assert re.search(r"\(mean absolute error [+-]\d", verdict(found))
 
 
-def test_large_graphs_show_further_folds_to_the_best(cheap, graph, known, monkeypatch):
+@pytest.mark.parametrize("memory", [10**12, 0])
+def test_large_graphs_show_further_folds_to_the_best(
+    cheap, graph, known, monkeypatch, memory
+):
+    """Together, so that a step is chosen for all; one by one where memory is short."""
     monkeypatch.setattr(tournament, "SMALL", 0)
-    monkeypatch.setattr(tournament, "_KEPT", 3)
-    found = run(graph, known)
+    trained, fit = [], Candidate.train
+
+    def recorded(candidate, job):
+        trained.append((candidate.name, tuple(job.folds)))
+        monkeypatch.setattr(tournament, "available_bytes", lambda _: memory)
+        return fit(candidate, job)
+
+    found = run(graph, known, train=recorded)
     every = fold_count(int(known.sum()))
-    assert {len(entry.out.folds) for entry in found.entries} == {every}
+    assert {len(entry.folds) for entry in found.entries} == {every}
     assert len(found.folds) == every
+    folds = [numbers for name, numbers in trained if name == "MLP"]
+    rest = tuple(range(1, every))
+    assert folds == [(0,), rest] if memory else [(n,) for n in range(every)]
+
+
+def test_cheap_candidates_that_a_slow_first_round_missed_are_tried(
+    cheap, graph, known, monkeypatch
+):
+    monkeypatch.setattr(tournament, "SMALL", 0)
+    monkeypatch.setattr(tournament, "_ROUND_1_SHARE", 1e-9)
+    tried = {entry.name for entry in run(graph, known).entries}
+    assert tried == {name for name in CHEAP if name != "MLP"}
 
 
 def test_what_no_deadline_stops_is_not_begun_late(cheap, graph, known, monkeypatch):
@@ -326,7 +373,7 @@ def test_what_the_clock_cut_short_is_no_argument(graph, known, monkeypatch):
         while not job.out_of_time():
             time.sleep(0.01)
         member, out = first.fit(job)
-        return member, replace(out, predicted=1 - out.predicted)
+        return member, 1 - out
 
     slow = Candidate("slow", late, reads=frozenset({"graph"}))
     monkeypatch.setattr(tournament, "candidates", lambda seed=0: [first, slow])

@@ -105,8 +105,10 @@ def test_known_nodes_are_predicted_as_they_are(fitted, folder):
     stored = predict_stored(model, every=True)
     assert np.array_equal(found.probabilities, stored.probabilities)
     changed = Table("t", {**nodes.columns, "f1": ["9"] * nodes.num_rows})
-    (note,) = predict_nodes(model, changed, edges).notes
-    assert "other features" in note
+    more = Table("t", {"source": ["n000"], "target": ["n099"]})
+    notes = predict_nodes(model, changed, more).notes
+    assert "other features" in notes[1]
+    assert "1 edges between nodes" in notes[0]
 
 
 def test_categories_never_seen_are_named(tmp_path):

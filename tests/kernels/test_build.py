@@ -1,13 +1,19 @@
 """Building the C++ kernels: once, cached, never in the way, and nobody else's."""
 
 import os
+import signal
 import stat
+import subprocess
+import sys
+import time
 
+import psutil
 import pytest
 
 from ecg_gnn.kernels.compiled import building
 
 TRIVIAL = 'extern "C" int answer() { return 42; }\n'
+PROGRAM = "from ecg_gnn.kernels.compiled.building import library; library()"
 
 
 @pytest.fixture
@@ -105,3 +111,25 @@ def test_a_folder_of_somebody_else_is_not_used(small_library):
     os.chown(built.parent, 12345, -1)
     with pytest.warns(UserWarning, match="belongs to another user"):
         assert small_library() is None
+
+
+def test_nothing_of_an_interrupted_compiler_goes_on(tmp_path):
+    if not building.shutil.which(building._compiler()[0]):
+        pytest.skip("no C++ compiler")
+    cache = {"ECG_CACHE": str(tmp_path / "cache"), "TMPDIR": str(tmp_path)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM],
+        env=os.environ | cache,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    children, until = [], time.monotonic() + 60
+    while len(children) < 2 and time.monotonic() < until:
+        time.sleep(0.02)
+        children = psutil.Process(process.pid).children(recursive=True)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) != 0
+    _, alive = psutil.wait_procs(children, timeout=5)
+    assert not alive
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]

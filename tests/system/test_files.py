@@ -3,6 +3,7 @@
 import errno
 import os
 import resource
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -112,10 +113,19 @@ def test_arrays_that_a_full_disk_cuts_off_are_noticed(tmp_path):
     assert everything(tmp_path) == []
 
 
-def test_work_ends_with_a_result(tmp_path):
+def test_an_interrupt_leaves_no_work_beside_a_result(tmp_path, monkeypatch):
     done, work = tmp_path / "result", tmp_path / "work"
     work.mkdir()
-    with kept_until(done, work):
+    interrupts = [KeyboardInterrupt]
+    remove = shutil.rmtree
+
+    def interrupted_once(*args, **options):
+        if interrupts:
+            raise interrupts.pop()
+        remove(*args, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", interrupted_once)
+    with pytest.raises(KeyboardInterrupt), kept_until(done, work):
         done.touch()
     assert not work.exists()
 

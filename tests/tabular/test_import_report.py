@@ -48,6 +48,23 @@ def test_rare_classes():
     assert "('0', '1', '2' and 17 more)" in note
 
 
+def test_classes_that_read_like_missing_values():
+    (note,) = warnings_for(NUMBERS, {"Drama": 30, "Unknown": 10})
+    assert note == (
+        "'kind' has a class 'Unknown' (10 nodes), which reads like a missing value: if "
+        "it is one, --missing Unknown makes these nodes unlabelled"
+    )
+    (note,) = warnings_for(NUMBERS, {"Drama": 30, "?": 10})
+    assert "--missing '?'" in note
+
+
+def test_classes_that_look_alike():
+    (note,) = warnings_for(NUMBERS, {"Retail": 9, "bank": 9, "retail": 9})
+    assert "such as 'Retail' and 'retail'" in note
+    assert warnings_for(NUMBERS, {"retail": 9, "retail  trade": 9}) == []
+    assert warnings_for(NUMBERS, {"retail trade": 9, "Retail  trade": 9})
+
+
 def test_strong_imbalance():
     (note,) = warnings_for(NUMBERS, {"fraud": 12, "fine": 5000})
     assert note.startswith("class 'fraud' has 12 nodes, the largest class 5000 (417 ")

@@ -133,11 +133,24 @@ def test_a_text_that_parquet_repeats_is_in_memory_once(tmp_path):
     assert first is second
 
 
-@pytest.mark.parametrize("column", [[["x"]], [[b"a"]], [b"a"], [{"a": 1}]])
+def test_lists_in_parquet_are_as_in_json(tmp_path):
+    tags = [["a", "b"], None, ["b"], []]
+    columns = {"id": list("wxyz"), "tags": tags, "codes": [[1, 2], [2], [], None]}
+    write_table(tmp_path / "n.parquet", columns)
+    found = read_table(tmp_path / "n.parquet").columns
+    assert found["tags"] == ['["a", "b"]', None, '["b"]', "[]"]
+    assert found["codes"] == ["[1, 2]", "[2]", "[]", None]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [[["x" * 4000] * 9], [[1] * 4000], [[[1]]], [[b"a"]], [b"a"], [{"a": 1}]],
+)
 def test_columns_that_are_refused(tmp_path, column):
     write_table(tmp_path / "n.parquet", {"id": ["a"], "t": column})
-    with pytest.raises(InputError, match="'t' must be numbers, dates or texts"):
-        read_table(tmp_path / "n.parquet")
+    message = "at most 3999 cells|'t' must be numbers, dates, texts or lists of them"
+    with pytest.raises(InputError, match=message):
+        read_table(tmp_path / "n.parquet", most=3999)
 
 
 # --- Graphs ---------------------------------------------------------------------------

@@ -60,8 +60,10 @@ def import_(
     Options:
         out: The graph folder to write.
         nodes: Table of nodes: .csv, .tsv, .txt or .parquet.
-        edges: Table of edges, of the same types.
-        graph: Instead of tables, a whole graph: an .npz file.
+        edges: Table of edges, of the same types; or an .npz file that
+            scipy.sparse.save_npz wrote, with rows in the order of the nodes.
+        graph: Instead of tables, a whole graph: an .npz file of arrays, or a .mat
+            file of facebook100.
         directed: Whether edges have a direction.
         seed: Random seed of the drawn splits.
 

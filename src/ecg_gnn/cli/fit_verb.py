@@ -4,7 +4,6 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -166,6 +165,6 @@ def cluster_for(
             sent = candidate, job.to_send()
             member, out = cluster.call(train_received, *sent, unless=job.stopped)
             # Arrays that come from Ray cannot be written to.
-            return member, replace(out, predicted=out.predicted.copy())
+            return member, out.copy()
 
         yield {"workers": max(1, cluster.places()), "train": train}

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ecg_gnn.config import Setting, declared
+from ecg_gnn.config.classify_settings import check_model
+from ecg_gnn.config.embedders import check_embedding
+from ecg_gnn.data.catalogue import find_source
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import cache_folder
 
@@ -81,6 +84,7 @@ def verb(
                     for one, value in typed
                     if value is not None and value != []
                 }
+                _check_names(values | values["settings"])
             verb(**values)
 
         run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
@@ -121,6 +125,15 @@ def _own_option(
         details.help, details.rich_help_panel = text, panel
         kind = Annotated[kind, details]
     return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kind)
+
+
+def _check_names(given: Mapping[str, Any]) -> None:
+    """Refuse unknown names before torch is loaded to use the known ones."""
+    if given.get("dataset") is not None:
+        find_source(given["dataset"])
+    check_model(given.get("model", "gcn"), given.get("backbone", "benchmark"))
+    for name in given.get("embedding", ()):
+        check_embedding(name)
 
 
 def _option(

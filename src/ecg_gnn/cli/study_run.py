@@ -71,6 +71,13 @@ def run(
         retry_failed: Repeat units that failed.
     """
     asked = load_recipe(recipe).with_settings(read_assignments(set_ or []))
+    known = {variant for part in asked.parts for variant in part.variants}
+    wanted = {
+        "datasets": _names(datasets),
+        "models": _names(models),
+        "variants": _names(variants, known),
+    }
+    asked.check_has(wanted)
     check_choice("engine", engine, ["local", "ray"])
     if engine == "local" and address is not None:
         raise InputError(
@@ -82,12 +89,7 @@ def run(
     from ecg_gnn.study.ray_executor import RayExecutor
     from ecg_gnn.study.search import Search
 
-    only = Only(
-        datasets=_names(datasets),
-        models=_names(models),
-        variants=_names(variants, {v for part in asked.parts for v in part.variants}),
-        splits=None if splits is None else read_splits(splits),
-    )
+    only = Only(**wanted, splits=None if splits is None else read_splits(splits))
     searched, how = None, dict[str, Any](prune=prune, seed=search_seed)
     if search is not None:
         searched = Search(sampler=search, trials=trials or 0, **how)

@@ -62,7 +62,13 @@ def selectable(backbone: str) -> list[str]:
 
 def check_model(name: str, backbone: str) -> None:
     """Refuse a model that this backbone does not have."""
-    check_choice("model", name, (*selectable(backbone), BY_HOMOPHILY))
+    if name not in (allowed := [*selectable(backbone), BY_HOMOPHILY]):
+        # What is right for another backbone is no typing error.
+        check_choice("model", name, [*selectable("benchmark"), BY_HOMOPHILY])
+        raise InputError(
+            f"'model' must be one of {allowed} for the backbone {backbone!r} "
+            f"(got {name!r})"
+        )
 
 
 # Typing errors are caught here, before memory is taken for them.

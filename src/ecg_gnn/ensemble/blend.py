@@ -13,7 +13,7 @@ _DRAWS = 20
 # Nodes at which greedy weights and those by score alone count the same.
 _HALF_TRUSTED = 400
 # A member this much worse than another has 1/e of its weight by score alone.
-_SPREAD = 0.01
+_SPREAD = 0.02
 # Gains below this are noise; a smaller ensemble is as good.
 _LEAST_GAIN = 1e-5
 # Members that count for less than this are left out.

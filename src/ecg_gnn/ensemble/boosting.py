@@ -110,7 +110,11 @@ def fit_boosting(
         held_out.append(rows[fold.held_out])
     best_round, best_loss = 1, np.inf
     for number in range(1, _MOST_ROUNDS + 1):
-        finished = [booster.update() for booster in boosters]
+        # With many classes a round takes a while: time may run out between folds.
+        in_time = (b for b in boosters if number == 1 or not job.out_of_time())
+        finished = [booster.update() for booster in in_time]
+        if len(finished) < len(boosters):
+            break
         loss = float(np.mean([booster.eval_valid()[0][2] for booster in boosters]))
         if loss < best_loss:
             best_round, best_loss = number, loss

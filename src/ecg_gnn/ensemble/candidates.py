@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from ecg_gnn.ensemble.boosting import fit_boosting
-from ecg_gnn.ensemble.linear import EDGES, fit_linear
+from ecg_gnn.ensemble.linear import EDGES, SMOOTHED, fit_linear
 from ecg_gnn.ensemble.members import Fitted, Job
 from ecg_gnn.ensemble.neighbour_table import HOPS, PARTS
 from ecg_gnn.ensemble.network_members import fit_networks
@@ -24,7 +24,6 @@ class Candidate:
     reads: frozenset[str] = frozenset()
     """What it learns from beside a node's own features: ``graph``, ``labels`` of
     neighbours, ``embedding``, ``evolved`` graph."""
-    deep: bool = False  # pays only with many labelled nodes
     cheap: bool = False  # all folds cost little, however large the graph is
     ahead: float = 0.0  # estimated seconds of preparation that no deadline can stop
     layers: int = 0  # that hold a state of every node; 0 without full batches
@@ -55,9 +54,9 @@ _DEEP: dict[str, Any] = _RESIDUAL | {"layers": 8, "steps": 2000, "patience": 150
 _LIST: tuple[tuple[str, frozenset[str], Any], ...] = (
     ("linear", _NOTHING, (fit_linear, ())),
     ("linear, neighbours and labels", _LABELS, (fit_linear, (*PARTS, EDGES))),
-    ("label propagation", _LABELS, fit_propagation),
+    ("linear, smoothed features", _GRAPH, (fit_linear, (SMOOTHED,))),
+    ("label propagation", _LABELS, (fit_propagation,)),
     ("boosting, neighbours and labels", _LABELS, (fit_boosting, PARTS)),
-    ("table network", _LABELS, Shape(convolution="none", table=PARTS)),
     ("GCN", _GRAPH, _GCN),
     ("SAGE, labels", _LABELS, _SAGE_LABELS),
     ("GCN, labels", _LABELS, replace(_GCN, label_input=True)),
@@ -69,7 +68,6 @@ _LIST: tuple[tuple[str, frozenset[str], Any], ...] = (
     ("deep GCN", _GRAPH, replace(_GCN, **_RESIDUAL)),
     ("deep SAGE, labels", _LABELS, replace(_SAGE_LABELS, **_RESIDUAL)),
     ("deeper SAGE, labels", _LABELS, replace(_SAGE_LABELS, **_DEEP)),
-    ("deeper SAGE", _GRAPH, replace(_SAGE, **_DEEP)),
 )
 
 
@@ -83,9 +81,6 @@ def _candidate(name: str, reads: frozenset[str], how: Any, seed: int) -> Candida
     # Partial functions of modules, not closures: candidates travel to other machines.
     if isinstance(how, Shape):
         fit = partial(fit_networks, how, seed)
-        is_deep = how.layers >= _DEEP["layers"]
-        return Candidate(name, fit, reads, is_deep, layers=1 + how.layers)
-    if how is fit_propagation:
-        return Candidate(name, partial(how, seed), reads, cheap=True)
-    function, parts = how
-    return Candidate(name, partial(function, parts, seed), reads, cheap=True)
+        return Candidate(name, fit, reads, layers=1 + how.layers)
+    function, *parts = how
+    return Candidate(name, partial(function, *parts, seed), reads, cheap=True)

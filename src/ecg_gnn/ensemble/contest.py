@@ -13,8 +13,9 @@ import numpy as np
 
 from ecg_gnn.ensemble.candidates import Candidate
 from ecg_gnn.ensemble.certainty import Array, Scaling, scaled
-from ecg_gnn.ensemble.inputs import GraphInputs, Numbers, Target
-from ecg_gnn.ensemble.members import Fitted, Fold, Job, Member, OutOfFold
+from ecg_gnn.ensemble.decision import choose_multipliers
+from ecg_gnn.ensemble.inputs import Floats, GraphInputs, Numbers, Target
+from ecg_gnn.ensemble.members import Fitted, Fold, Job, Member
 from ecg_gnn.ensemble.scoring import SCORES, interval
 from ecg_gnn.ensemble.weighted import Ensemble, read_finished, write_finished
 from ecg_gnn.system.checks import not_finite
@@ -35,17 +36,24 @@ class Entry:
 
     candidate: Candidate
     member: Member
-    out: OutOfFold
+    out: Floats  # what is said of nodes by models that were not trained on them
+    folds: tuple[int, ...]  # which there are models of
     seconds: float
     score: float = -np.inf
     weight: float = 0.0
     scaling: Scaling | None = None  # makes its probabilities as sure as they should be
+    multipliers: Array | float = 1.0  # of its probabilities, when it says a class
     cut_short: bool = False  # by the clock, so that it may look worse than it is
 
     @property
     def held_out(self) -> Array:
         """What it says of nodes that it was not trained on, calibrated."""
-        return scaled(self.out.predicted, self.scaling)
+        return scaled(self.out, self.scaling)
+
+    @property
+    def decided(self) -> Array:
+        """What it says there, as a score reads it."""
+        return self.out * self.multipliers
 
     @property
     def name(self) -> str:
@@ -84,6 +92,7 @@ class Contest:
     """Nodes that every member of the ensemble has been judged on."""
     best: str = ""  # the name of the best single candidate on these
     ensemble: Ensemble = field(init=False)  # the members, weighed and calibrated
+    said: Array = field(init=False)  # by it of these nodes, as a score reads it
     seconds: float = 0.0  # that all of it took
     begun: bool = False
     reserved: float = 0.0  # seconds of what is under way that no deadline stops
@@ -104,9 +113,9 @@ class Contest:
     def score(self) -> tuple[float, tuple[float, float]]:
         """The ensemble's, out of fold, and where it may lie, on the labels' scale."""
         score, scale = SCORES[self.metric], self.ensemble.centre[1]
-        y, predicted = self.target.values[self.rows], self.blended()[self.rows]
-        value = score.shown(score.function(y, predicted), scale)
-        return value, interval(score, y, predicted, scale=scale)
+        y = self.target.values[self.rows]
+        value = score.shown(score.function(y, self.said), scale)
+        return value, interval(score, y, self.said, scale=scale)
 
     def held_out(self, numbers: Iterable[int]) -> Numbers:
         """The nodes that these folds hold out."""
@@ -157,17 +166,13 @@ class Contest:
     def _train(self, work: Work, until: float) -> None:
         """Train a candidate on some folds, and rank it."""
         candidate = work.candidate
-
-        def out_of_time() -> bool:
-            return self.stopped.is_set() or time.monotonic() > until
-
         folds = {number: self.folds[number] for number in work.folds}
         given = self.inputs, self.target, folds, self.metric, until
-        job = Job(*given, out_of_time, self.stopped.is_set, self.device)
+        job = Job(*given, self.stopped.is_set, self.device)
         self._show(candidate.name)
         try:
             (member, out), seconds = self._trained_or_read(candidate, job)
-            if not np.isfinite(out.predicted[self.held_out(work.folds)]).all():
+            if not np.isfinite(out[self.held_out(work.folds)]).all():
                 largest = float(np.abs(self.inputs.x).max())
                 raise not_finite("it predicts NaN or infinity", largest)
         except Exception as error:  # if one fails, the others continue
@@ -176,8 +181,8 @@ class Contest:
             return
         cut_short = time.monotonic() > until
         with self.lock:
-            entry = Entry(candidate, member, out, seconds, cut_short=cut_short)
-            self._rank(entry)
+            found = member, out, tuple(folds), seconds
+            self._rank(Entry(candidate, *found, cut_short=cut_short))
         self._show(candidate.name)
 
     def _trained_or_read(self, candidate: Candidate, job: Job) -> tuple[Fitted, float]:
@@ -203,12 +208,17 @@ class Contest:
             self.entries.append(entry := new)
         else:
             entry.member = entry.member.joined(new.member)
-            entry.out = entry.out.joined(new.out, self.held_out(new.out.folds))
+            held_out = self.held_out(new.folds)
+            entry.out = entry.out.copy()  # it may be read just now
+            entry.out[held_out] = new.out[held_out]
+            entry.folds += new.folds
             entry.seconds += new.seconds
             entry.cut_short |= new.cut_short
-        rows = self.held_out(entry.out.folds)
-        function = SCORES[self.metric].function
-        entry.score = function(self.target.values[rows], entry.out.predicted[rows])
+        rows, score = self.held_out(entry.folds), SCORES[self.metric]
+        y, said = self.target.values[rows], entry.out[rows]
+        if score.balanced:
+            entry.multipliers, said = choose_multipliers(score, y, said)
+        entry.score = score.function(y, said)
         self.entries.sort(key=lambda each: (-each.score, each.name))
 
     def _show(self, name: str) -> None:

@@ -144,6 +144,13 @@ class GraphInputs:
         return sp.diags(1 / np.maximum(self.degrees, 1)) @ self.adjacency
 
     @cached_property
+    def smoothing(self) -> Sparse:
+        """The operator of GCN, over a node and its neighbours."""
+        scale = sp.diags(1 / np.sqrt(1 + self.degrees))
+        loops = sp.identity(self.num_nodes, dtype=np.float32)
+        return (scale @ (self.adjacency + loops) @ scale).tocsr()
+
+    @cached_property
     def means_of_neighbours(self) -> Floats:
         """Means of the neighbours' columns, and degrees: a node's, its neighbours'."""
         degree = np.log1p(self.degrees)

@@ -27,18 +27,16 @@ def report(contest: Contest, values: NDArray[Any], test: Bools) -> dict[str, Any
     """
     score, (mean, scale) = SCORES[contest.metric], contest.ensemble.centre
     held_out, around = contest.score()
-    each, y, value, ends = said_by_each(contest, test), values[test], None, None
-    if len(y):
-        said = said_by_all(contest, each)
-        if (value := score.judge(y, said)) is not None:
-            ends = list(interval(score, y, said))
+    each, y = said_by_each(contest, test), values[test]
+    said = said_by_all(contest, each) * contest.ensemble.multipliers
+    value = score.judge(y, said)
     truth = (y - mean) / scale if contest.target.is_number else y
     return {
         "metric": contest.metric,
         "validation": held_out,
         "validation_interval": list(around),
         "test": value,
-        "test_interval": ends,
+        "test_interval": None if value is None else list(interval(score, y, said)),
         "seconds": round(contest.seconds, 2),
         "failed": dict(contest.failed),
         "cut_short": [entry.name for entry in contest.entries if entry.cut_short],
@@ -47,7 +45,7 @@ def report(contest: Contest, values: NDArray[Any], test: Bools) -> dict[str, Any
             {
                 "name": entry.name,
                 "validation": score.shown(entry.score, scale),
-                "test": score.judge(truth, said, scale) if len(truth) else None,
+                "test": score.judge(truth, said * entry.multipliers, scale),
                 "seconds": round(entry.seconds, 2),
                 "weight": round(entry.weight, 4),
             }
@@ -119,9 +117,9 @@ def verdict(contest: Contest) -> str:
 def _compared(ours: Entry, theirs: Entry, contest: Contest) -> str:
     """``helped (+1.2 points)`` and the like, by drawing nodes again."""
     score, y = SCORES[contest.metric], contest.ensemble.target.values
-    shared = sorted(set(ours.out.folds) & set(theirs.out.folds))
+    shared = sorted(set(ours.folds) & set(theirs.folds))
     rows = contest.held_out(shared)
-    first, second = ours.out.predicted, theirs.out.predicted
+    first, second = ours.decided, theirs.decided
 
     def gain(chosen: NDArray[Any]) -> float:
         if not score.can_judge(y[chosen]):

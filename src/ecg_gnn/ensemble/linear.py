@@ -14,7 +14,10 @@ from ecg_gnn.ensemble.members import Fitted, Job, Member, Plain, Tensors, thinne
 from ecg_gnn.ensemble.neighbour_table import neighbour_table
 from ecg_gnn.ensemble.scoring import smooth
 
-EDGES = "edges"  # a part beside those of a neighbour table: whom a node is joined to
+# Parts beside those of a neighbour table: whom a node is joined to; features after
+# one and two steps of GCN's propagation, in place of a node's own; sparse ones, too.
+EDGES, SMOOTHED, SMOOTHED_SPARSE = "edges", "smoothed", "smoothed sparse"
+_MOST_SMOOTHED = 5_000_000  # entries; were there more, their principal directions do
 _MOST_JOINED = 20_000  # nodes with a column of their own in it: those of most edges
 # Inverse strengths of regularisation; the first fold chooses one for all.
 _STRENGTHS = (0.03, 0.3, 3.0)
@@ -53,6 +56,10 @@ class LinearMember(Member):
         table = neighbour_table(inputs, self.parts, target, known)
         own = _as_sparse((table - self.means) / self.scales)
         blocks = [own, inputs.sparse]
+        if SMOOTHED in self.parts:
+            read = sp.hstack(blocks) if SMOOTHED_SPARSE in self.parts else own
+            once = inputs.smoothing @ read
+            blocks = [once, inputs.smoothing @ once]
         if "hop1" in self.parts:
             readings = (inputs, *inputs.ways)
             blocks += [each.mean_of_neighbours @ inputs.sparse for each in readings]
@@ -83,6 +90,12 @@ def _most_joined(inputs: GraphInputs) -> Numbers:
     return np.sort(most[counts[most] > 1])
 
 
+def _smoothed_entries(inputs: GraphInputs) -> float:
+    """At most so many entries have the sparse columns after two steps."""
+    counts = np.diff(inputs.sparse.indptr)
+    return float((inputs.smoothing.sign() @ (inputs.smoothing.sign() @ counts)).sum())
+
+
 def _as_sparse(table: Floats) -> Sparse:
     """All cells as entries; looking for those that are zero would take longer."""
     rows, columns = table.shape
@@ -94,6 +107,8 @@ def _as_sparse(table: Floats) -> Sparse:
 def fit_linear(parts: Sequence[str], _seed: int, job: Job) -> Fitted:
     """Fit a model per fold, regularised as is best for the first."""
     inputs, target, folds = job.inputs, job.target, job.folds
+    if SMOOTHED in parts and _smoothed_entries(inputs) <= _MOST_SMOOTHED:
+        parts = (*parts, SMOOTHED_SPARSE)
     known = {number: fold.known(inputs.num_nodes) for number, fold in folds.items()}
     learned = np.any(list(known.values()), axis=0)
     everything = neighbour_table(inputs, parts, target, learned)
@@ -107,7 +122,10 @@ def fit_linear(parts: Sequence[str], _seed: int, job: Job) -> Fitted:
         weights=torch.empty(0),
         biases=torch.empty(0),
     )
-    rows = {number: start.rows(inputs, target, mask) for number, mask in known.items()}
+    if "labels" in parts:
+        rows = {fold: start.rows(inputs, target, mask) for fold, mask in known.items()}
+    else:
+        rows = dict.fromkeys(folds, start.rows(inputs, target, learned))
 
     def fit(number: int, strength: float) -> tuple[Floats, Floats, Floats]:
         """Weights and biases of one fold, and what is said of what it holds out."""

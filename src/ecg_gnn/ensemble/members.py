@@ -31,20 +31,6 @@ class Fold:
         return mask
 
 
-@dataclass(frozen=True, eq=False)
-class OutOfFold:
-    """Predictions of nodes by models that were not trained on them."""
-
-    predicted: Floats  # [N, width], zero where no model has held the node out
-    folds: tuple[int, ...]  # which there are models of
-
-    def joined(self, other: "OutOfFold", held_out: Numbers) -> "OutOfFold":
-        """With predictions of further folds."""
-        predicted = self.predicted.copy()
-        predicted[held_out] = other.predicted[held_out]
-        return OutOfFold(predicted, (*self.folds, *other.folds))
-
-
 @dataclass(frozen=True)
 class Job:
     """One candidate on some folds."""
@@ -54,36 +40,34 @@ class Job:
     folds: dict[int, Fold]
     metric: str
     deadline: float  # on the monotonic clock; training stops and keeps what it has
-    out_of_time: Callable[[], bool]  # it has passed, or the user has had enough
     stopped: Callable[[], bool] = bool  # the user has had enough
     device: str = "cpu"  # where networks are trained
 
-    def out_of_fold(self, parts: Iterable[Floats]) -> OutOfFold:
-        """Collect predictions of held-out nodes, given fold by fold."""
+    def out_of_time(self) -> bool:
+        """Whether the deadline has passed, or the user has had enough."""
+        return self.stopped() or time.monotonic() > self.deadline
+
+    def out_of_fold(self, parts: Iterable[Floats]) -> Floats:
+        """Collect predictions of held-out nodes, given by fold; others are zero."""
         size = self.inputs.num_nodes, self.target.width
         predicted = np.zeros(size, dtype=np.float32)
         for fold, rows in zip(self.folds.values(), parts, strict=True):
             predicted[fold.held_out] = rows
-        return OutOfFold(predicted, tuple(self.folds))
+        return predicted
 
     def to_send(self) -> "Job":
         """The job as another machine needs it: with the time that is left."""
         left = self.deadline - time.monotonic()
-        return replace(self, deadline=left, out_of_time=bool, stopped=bool)
+        return replace(self, deadline=left, stopped=bool)
 
     def received(self) -> "Job":
         """The job on another machine, with that machine's clock."""
-        end = time.monotonic() + self.deadline
-
-        def out_of_time() -> bool:
-            return time.monotonic() > end
-
         # Arrays that come from elsewhere may be such that cannot be written to.
         folds = {
             number: Fold(fold.train.copy(), fold.held_out.copy())
             for number, fold in self.folds.items()
         }
-        return replace(self, folds=folds, deadline=end, out_of_time=out_of_time)
+        return replace(self, folds=folds, deadline=time.monotonic() + self.deadline)
 
 
 def fold_count(labelled: int) -> int:
@@ -167,5 +151,5 @@ class Member(ABC):
         return replace(self, **changed)
 
 
-Fitted = tuple[Member, OutOfFold]
-"""A member and what its models say of the nodes that they were not trained on."""
+Fitted = tuple[Member, Floats]
+"""A member, and what its models say of nodes that they were not trained on."""

@@ -20,7 +20,8 @@ from ecg_gnn.system.files import below
 _EVERY = 4
 _SHOWN = 0.5
 # From so many held-out nodes on, the metric itself chooses the step; on fewer it is
-# too rough, and the loss does.
+# too rough, and the loss does. It always does for macro F1, which sees no rare class
+# before probabilities have multipliers.
 _MANY = 1500
 
 
@@ -33,27 +34,20 @@ class NetworkMember(Member):
 
     shape: Shape
     batches: tuple[BatchedNetwork, ...]
-    scaling: Tensor  # of a table's columns, if one is read: [batches, 2, F]
+    scaling: Tensor  # of a table's columns, which older models read: [batches, 2, F]
 
     @torch.no_grad()
     def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
         """The mean over networks."""
-        read = None
-        if self.shape.table:
-            rows = neighbour_table(inputs, self.shape.table, target, known)
-            table = torch.from_numpy(rows)
-        else:
-            read = NetworkInputs.of(inputs, self.shape)
-        total, count = torch.zeros(inputs.num_nodes, self.width), 0
-        for batch, scaling in zip(self.batches, self.scaling, strict=True):
+        labels = _label_columns(target, known) if self.shape.label_input else None
+        said, dense = [], None
+        for batch, (mean, scale) in zip(self.batches, self.scaling, strict=True):
             if self.shape.table:
-                read = NetworkInputs.of(inputs, self.shape, _scaled(table, scaling))
-            labels = _label_columns(target, known) if self.shape.label_input else None
-            if labels is not None:
-                labels = labels.expand(batch.folds, -1, -1)
-            total += _shares(batch.eval()(read, labels), target).sum(dim=0)
-            count += batch.folds
-        return np.asarray((total / count).numpy(), dtype=np.float32)
+                rows = neighbour_table(inputs, self.shape.table, target, known)
+                dense = ((torch.from_numpy(rows) - mean) / scale).clamp(-10, 10)
+            read = NetworkInputs.of(inputs, self.shape, dense)
+            said.append(_shares(batch.eval()(read, labels), target))
+        return np.asarray(torch.cat(said).mean(dim=0).numpy(), dtype=np.float32)
 
     def state(self) -> tuple[Plain, Tensors]:
         """The shape, and weights batch by batch."""
@@ -85,15 +79,7 @@ class Training:
         self.job, self.seeds = job, StepSeeds(seed, torch.device(job.device))
         self.generator = torch.Generator(job.device).manual_seed(seed)
         masks = [fold.known(inputs.num_nodes) for fold in folds.values()]
-        dense, self.scaling = None, torch.zeros(2, 0)
-        if shape.table:
-            tables = [neighbour_table(inputs, shape.table, target, m) for m in masks]
-            stacked = torch.from_numpy(np.stack(tables))
-            rows = stacked.flatten(0, 1)
-            deviation = rows.std(dim=0).clamp_min(1e-6)
-            self.scaling = torch.stack([rows.mean(dim=0), deviation])
-            dense = _scaled(stacked, self.scaling)
-        self.inputs = NetworkInputs.of(inputs, shape, dense, job.device)
+        self.inputs = NetworkInputs.of(inputs, shape, device=job.device)
         train = np.stack(masks)
         self.labels: Tensor | None = None  # known ones as input, [N, C]
         if shape.label_input:
@@ -164,8 +150,9 @@ class Training:
         shares = _shares(logits.index_select(0, self.held_out), target).cpu()
         rows = [fold.held_out for fold in self.job.folds.values()]
         said = [part.numpy() for part in shares.split(list(map(len, rows)))]
-        metric, many = self.job.metric, len(shares) >= _MANY
-        score = SCORES[metric] if many else smooth(target, metric)
+        score, many = SCORES[self.job.metric], len(shares) >= _MANY
+        if score.balanced or not many:
+            score = smooth(target, self.job.metric)
         pairs = zip(rows, said, strict=True)
         each = [score.function(target.values[held], part) for held, part in pairs]
         return float(np.mean(each)), said
@@ -194,17 +181,13 @@ def fit_networks(shape: Shape, seed: int, job: Job) -> Fitted:
             break
     training.network.load_state_dict(weights)
     network, width = training.network.cpu().eval(), job.target.width
-    member = NetworkMember(width, shape, (network,), training.scaling[None])
+    member = NetworkMember(width, shape, (network,), torch.zeros(1, 2, 0))
     return member, job.out_of_fold(held_out)
 
 
 def _label_columns(target: Target, known: Bools) -> Tensor:
     """Labels as input ``[N, width + 1]``, last whether there is one."""
     return torch.from_numpy(np.column_stack([target.columns(known), known])).float()
-
-
-def _scaled(table: Tensor, scaling: Tensor) -> Tensor:
-    return ((table - scaling[0]) / scaling[1]).clamp(-10, 10)
 
 
 def _shares(logits: Tensor, target: Target) -> Tensor:

@@ -32,7 +32,7 @@ class Shape:
 
     convolution: str
     label_input: bool = False  # of training nodes: in a step half, to learn the others
-    table: tuple[str, ...] = ()  # parts that are read instead of single features
+    table: tuple[str, ...] = ()  # what older models read instead of single features
     hidden: int = 64
     layers: int = 2
     dropout: float = 0.5
@@ -52,7 +52,7 @@ class Shape:
 class NetworkInputs:
     """A graph as networks read it."""
 
-    dense: Tensor  # [N, F], or a table for each fold [folds, N, F]
+    dense: Tensor  # [N, F]
     sparse: tuple[Tensor, Tensor] | None  # [N, S], and the other way round
     graphs: tuple[Adjacency, ...]  # the edges; those of an evolved graph second
 

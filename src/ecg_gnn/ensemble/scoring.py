@@ -1,7 +1,7 @@
 """How predictions are judged: metrics by name, losses, and intervals."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +29,8 @@ class Score:
     for_numbers: bool = False  # not for classes
     is_loss: bool = False  # people know it as a number that should be low
     ranks: bool = False  # nodes of a class before all others
+    balanced: bool = False  # a rare class counts as much as a frequent one
+    of_classes: Callable[[Array, Array], float] | None = None  # that are said, [n]
 
     def shown(self, value: float, scale: float = 1.0) -> float:
         """The value as people write it; members see numbers divided by ``scale``."""
@@ -39,8 +41,9 @@ class Score:
         return not self.ranks or len(np.unique(y)) > 1
 
     def judge(self, y: Array, p: Array, scale: float = 1.0) -> float | None:
-        """The score as people write it; None if only one class could be ranked."""
-        return self.shown(self.function(y, p), scale) if self.can_judge(y) else None
+        """The score as people write it; None without nodes of two classes to rank."""
+        able = len(y) and self.can_judge(y)
+        return self.shown(self.function(y, p), scale) if able else None
 
 
 def _roc_auc(y: Array, p: Array) -> float:
@@ -77,9 +80,13 @@ def _judged(y: Array, p: Array) -> list[int]:
     return [c for c, count in enumerate(counts) if 0 < count < len(y)]
 
 
-def _f1(y: Array, p: Array) -> float:
+def _accuracy(y: Array, said: Array) -> float:
+    return float((said == y).mean())
+
+
+def _f1(y: Array, said: Array) -> float:
     # scikit-learn's takes a millisecond, and weights ask for it ten thousand times.
-    said, width = p.argmax(axis=1), p.shape[1]
+    width = 1 + max(y.max(), said.max())
     right, true, told = (
         np.bincount(each, minlength=width) for each in (y[y == said], y, said)
     )
@@ -96,11 +103,15 @@ def _r2(y: Array, p: Array) -> float:
     return float(1 - residual / max(((y - y.mean()) ** 2).sum(), _SMALLEST))
 
 
+def _of_classes(label: str, judge: Callable[[Array, Array], float]) -> Score:
+    return Score(label, lambda y, p: judge(y, p.argmax(axis=1)), of_classes=judge)
+
+
 SCORES: dict[str, Score] = {
     "roc-auc": Score("ROC AUC", _roc_auc, ranks=True),
     "average-precision": Score("average precision", _average_precision, ranks=True),
-    "accuracy": Score("accuracy", lambda y, p: float((p.argmax(axis=1) == y).mean())),
-    "f1-macro": Score("macro F1", _f1),
+    "accuracy": _of_classes("accuracy", _accuracy),
+    "f1-macro": replace(_of_classes("macro F1", _f1), balanced=True),
     "log-loss": Score("log loss", _log_likelihood, is_loss=True),
     "r2": Score("R²", _r2, for_numbers=True),
     "rmse": Score(

@@ -15,7 +15,8 @@ from torch import Tensor
 from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
 from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling, fit_slope
-from ecg_gnn.ensemble.contest import Contest, Entry, Say, Train, Work
+from ecg_gnn.ensemble.contest import Contest, Say, Train, Work
+from ecg_gnn.ensemble.decision import choose_multipliers
 from ecg_gnn.ensemble.inputs import Bools, GraphInputs
 from ecg_gnn.ensemble.members import fold_count, make_folds, thinned
 from ecg_gnn.ensemble.scoring import SCORES, choose_metric, smooth
@@ -29,7 +30,7 @@ SMALL = 60_000
 _ROUND_1_SHARE = 0.6
 # What a layer keeps of a node for its backward pass, at a guess.
 _BYTES_PER_STATE, _USUAL_LAYERS = 64 * 4 * 8, 3
-_DEEP_NODES = 5_000
+_MOST_LAYERS, _MANY = 5, 5_000  # deeper ones pay with so many nodes
 _KEPT = 4  # candidates, at least, that are shown all folds where the graph is large
 _ENOUGH = 1000  # held-out nodes that weights may be chosen on, even if there are more
 _MOST_WEIGHED = 20_000  # nodes, about, that choose weights and calibrate the ensemble
@@ -113,7 +114,8 @@ def search(
         some = thinned(rows, _MOST_WEIGHED)
         scaling = fit_scaling(predicted[some], target.values[some])
         said = scaling.probabilities(said)
-    else:
+    multipliers, contest.said = choose_multipliers(SCORES[metric], y, said)
+    if not num_classes:
         said, y = said * centre[1], y * centre[1]
     contest.ensemble = Ensemble(
         x=x,
@@ -126,6 +128,7 @@ def search(
             for each in contest.members
         ),
         scaling=scaling,
+        multipliers=tuple(multipliers.tolist()),
         conformity=Conformity.of(said, y, is_number=not num_classes),
         centre=centre,
     )
@@ -148,11 +151,27 @@ def hold_tournament(
     """
     from sklearn.exceptions import ConvergenceWarning
 
+    everything, end = tuple(contest.folds), contest.end
+    is_small = contest.inputs.size <= SMALL
+    share = 1.0 if is_small else _ROUND_1_SHARE
+    many = contest.inputs.num_nodes >= _MANY
+    first = [
+        Work(one, everything if is_small or one.cheap else everything[:1])
+        for one in [*candidates(seed), *extra]
+        if (many or one.layers <= _MOST_LAYERS) and _fits(contest, one)
+    ]
     with warnings.catch_warnings():
         # Linear models end after some steps, converged or not: held-out nodes judge.
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
-            _rounds(contest, seed, extra)
+            contest.finish(first, contest.start + share * (end - contest.start))
+            tried = {entry.name for entry in contest.entries} | set(contest.failed)
+            # On a slow machine the first round has no time for some that cost little.
+            cheap = [work for work in first if work.candidate.cheap]
+            contest.finish([w for w in cheap if w.candidate.name not in tried], end)
+            contest.finish(_further_folds(contest), end)
+            for draw in range(1, _MOST_DRAWS + 1):
+                contest.finish(_another_draw(contest, seed, draw), end)
         except KeyboardInterrupt:
             if not contest.entries:
                 raise
@@ -160,43 +179,25 @@ def hold_tournament(
     _weigh(contest)
 
 
-def _rounds(contest: Contest, seed: int, extra: Sequence[Candidate]) -> None:
-    everything = tuple(contest.folds)
-    is_small = contest.inputs.size <= SMALL
-    share = 1.0 if is_small else _ROUND_1_SHARE
-    until = contest.start + share * (contest.end - contest.start)
-    many = contest.inputs.num_nodes >= _DEEP_NODES
-    contest.finish(
-        [
-            Work(one, everything if is_small or one.cheap else everything[:1])
-            for one in [*candidates(seed), *extra]
-            if (many or not one.deep) and _fits(contest, one)
-        ],
-        until,
-    )
-    contest.finish(_further_folds(contest), contest.end)
-    for draw in range(1, _MOST_DRAWS + 1):
-        contest.finish(_another_draw(contest, seed, draw), contest.end)
-
-
 def _further_folds(contest: Contest) -> list[Work]:
-    """The best candidates on the folds they have not seen, one fold after another.
+    """The best candidates on the folds they have not seen.
 
-    There are as many candidates as time allows, at least a few.
+    There are as many candidates as time allows, at least a few. Networks of all these
+    folds choose their step together if they can: one that each chose for itself would
+    flatter it.
     """
     left = contest.workers * max(contest.end - time.monotonic(), 0)
-    kept: list[Entry] = []
-    for entry in contest.entries:
-        unseen = len(contest.folds) - len(entry.out.folds)
-        left -= unseen * entry.seconds / len(entry.out.folds)
-        if left > 0 or len(kept) < _KEPT:
-            kept.append(entry)
-    return [
-        Work(entry.candidate, (number,), entry.seconds / len(entry.out.folds))
-        for number in contest.folds
-        for entry in kept
-        if number not in entry.out.folds
-    ]
+    together, in_turn = list[Work](), list[Work]()
+    for place, entry in enumerate(contest.entries):
+        one, each = entry.candidate, entry.seconds / len(entry.folds)
+        unseen = [number for number in contest.folds if number not in entry.folds]
+        left -= len(unseen) * each
+        if left > 0 and not one.only_if_large and _fits(contest, one, len(unseen)):
+            together += [Work(one, unseen, len(unseen) * each)] if unseen else []
+        elif left > 0 or place < _KEPT:
+            in_turn += [Work(one, (number,), each) for number in unseen]
+    order = tuple(contest.folds)
+    return together + sorted(in_turn, key=lambda work: order.index(work.folds[0]))
 
 
 def _fits(contest: Contest, candidate: Candidate, folds: int = 1) -> bool:
@@ -212,7 +213,7 @@ def _another_draw(contest: Contest, seed: int, draw: int) -> list[Work]:
     """The best networks and boosted trees once more, with other random numbers."""
     again = {each.name: each for each in candidates(seed + 1000 * draw)}
     everything = tuple(contest.folds)
-    whole = [e for e in contest.entries if len(e.out.folds) == len(everything)]
+    whole = [e for e in contest.entries if len(e.folds) == len(everything)]
     drawn = [e for e in whole if e.member.kind in _DRAWN and e.name in again]
     work = []
     for entry in drawn[:_DRAWN_AGAIN]:
@@ -228,21 +229,24 @@ def _weigh(contest: Contest) -> None:
     folds = contest.folds
     # Candidates have seen the first folds, some more of them than others. Folds count
     # that all of the best have seen, or more where these are few nodes.
-    count = min(len(entry.out.folds) for entry in contest.entries[:_KEPT])
-    most = max(len(entry.out.folds) for entry in contest.entries)
+    count = min(len(entry.folds) for entry in contest.entries[:_KEPT])
+    most = max(len(entry.folds) for entry in contest.entries)
     while count < most and len(contest.held_out(list(folds)[:count])) < _ENOUGH:
         count += 1
-    entries = [e for e in contest.entries if len(e.out.folds) >= count]
-    shared = set.intersection(*(set(entry.out.folds) for entry in entries))
+    entries = [e for e in contest.entries if len(e.folds) >= count]
+    shared = set.intersection(*(set(entry.folds) for entry in entries))
     contest.rows = rows = contest.held_out(sorted(shared))
     score, values = SCORES[contest.metric], contest.target.values
     some, few = thinned(rows, _MOST_WEIGHED), thinned(rows, _MOST_SCALED)
     if not contest.target.is_number:
         # Trees that were cut short are far too unsure of themselves, say.
         for entry in entries:
-            entry.scaling = fit_slope(entry.out.predicted[few], values[few])
+            entry.scaling = fit_slope(entry.out[few], values[few])
+    # Weights are judged by what is said with the multipliers of the best together.
+    best = np.mean([entry.held_out[some] for entry in entries[:_KEPT]], axis=0)
+    multipliers, _ = choose_multipliers(score, values[some], best)
     weights = blend_weights(
-        score,
+        replace(score, function=lambda y, p: score.function(y, p * multipliers)),
         smooth(contest.target, contest.metric),
         values[some],
         [entry.held_out[some] for entry in entries],
@@ -250,5 +254,5 @@ def _weigh(contest: Contest) -> None:
     )
     for entry, weight in zip(entries, weights, strict=True):
         entry.weight = float(weight)
-    judged = [score.function(values[rows], e.out.predicted[rows]) for e in entries]
+    judged = [score.function(values[rows], e.decided[rows]) for e in entries]
     contest.best = entries[int(np.argmax(judged))].name

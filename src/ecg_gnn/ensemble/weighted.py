@@ -20,7 +20,7 @@ from ecg_gnn.ensemble.boosting import BoostingMember
 from ecg_gnn.ensemble.certainty import Conformity, Scaling, scaled
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
 from ecg_gnn.ensemble.linear import LinearMember
-from ecg_gnn.ensemble.members import Fitted, Member, OutOfFold
+from ecg_gnn.ensemble.members import Fitted, Member
 from ecg_gnn.ensemble.network_members import NetworkMember
 from ecg_gnn.ensemble.propagation import PropagationMember
 from ecg_gnn.ensemble.tree_texts import tensor_to_text, text_to_tensor
@@ -60,6 +60,8 @@ class Ensemble:
     shares: tuple[Share, ...]  # the members, heaviest first
     scaling: Scaling  # makes calibrated probabilities
     conformity: Conformity  # how wrong predictions of held-out nodes were
+    multipliers: tuple[float, ...] = (1.0,)
+    """Of each class when one is said; all one if it is the most probable."""
     centre: tuple[float, float] = (0.0, 1.0)
     """The mean and the scale of numbers, which members see standardised."""
 
@@ -175,6 +177,7 @@ def write_ensemble(folder: Path, fitted: Ensemble) -> dict[str, Any]:
         "members": members,
         "slope": fitted.scaling.slope,
         "offsets": list(fitted.scaling.offsets),
+        "multipliers": list(fitted.multipliers),
         "centre": list(fitted.centre),
     }
 
@@ -214,6 +217,10 @@ def read_ensemble(
         offsets = tuple(map(float, described["offsets"]))
         if len(offsets) not in (0, classes):
             raise ValueError("there must be an offset for each class, or none")
+        multipliers = tuple(map(float, described.get("multipliers", [1])))
+        fits = len(multipliers) in (1, classes)
+        if not fits or not all(0 < each < math.inf for each in multipliers):
+            raise ValueError("there must be a multiplier above zero for each class")
         mean, scale = described["centre"][:2]
         return Ensemble(
             x=x,
@@ -223,6 +230,7 @@ def read_ensemble(
             known=known,
             shares=shares,
             scaling=Scaling(float(described["slope"]), offsets),
+            multipliers=multipliers,
             conformity=Conformity(array("errors", "f")),
             centre=(float(mean), float(scale)),
         )
@@ -251,13 +259,12 @@ def write_finished(path: Path, fitted: Fitted, seconds: float) -> None:
     about = {
         "kind": member.kind,
         "width": member.width,
-        "folds": list(out.folds),
         "seconds": seconds,
         "state": plain,
     }
     everything = {f"member.{name}": each for name, each in tensors.items()}
     everything["about"] = text_to_tensor(json.dumps(about))
-    everything["predicted"] = torch.from_numpy(out.predicted)
+    everything["predicted"] = torch.from_numpy(out)
     with atomic_path(path) as temporary:
         _save(everything, temporary)
 
@@ -276,7 +283,6 @@ def read_finished(path: Path) -> tuple[Fitted, float] | None:
         member = KINDS[about["kind"]].from_state(
             about["width"], about["state"], below(tensors, "member")
         )
-        out = OutOfFold(tensors["predicted"].numpy(), tuple(about["folds"]))
-        return (member, out), float(about["seconds"])
+        return (member, tensors["predicted"].numpy()), float(about["seconds"])
     except (InputError, KeyError, TypeError, ValueError, RuntimeError):
         return None

@@ -22,7 +22,7 @@ from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.system.files import content_hash, made_folder
 from ecg_gnn.tabular import NamedGraph
 
-_CANDIDATES = 2
+_CANDIDATES = 3
 """Raised when candidates learn otherwise: searches that were killed then start anew."""
 
 

@@ -1,6 +1,8 @@
 """A model card: what the model is, what it was compared with, and on which data."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from ecg_gnn._version import __version__
@@ -9,12 +11,14 @@ from ecg_gnn.ensemble.members import fold_count
 from ecg_gnn.ensemble.scoring import SCORES
 from ecg_gnn.ensemble.weighted import Ensemble
 from ecg_gnn.inference.model_folder import Model
+from ecg_gnn.system.canvas import BLUE, ORANGE, draw, in_lines, key
 from ecg_gnn.system.cells import Table, markdown, value_text
-from ecg_gnn.system.checks import metric_label
+from ecg_gnn.system.checks import MissingExtraError, metric_label
 from ecg_gnn.tabular.columns import and_more
 
 NAMES = {"none": "plain GNN (baseline)", "identity": "identity control (self-loops)"}
 
+PICTURE = "leaderboard.svg"
 _MOST_CLASSES = 20
 _MOST_ROWS = 12
 _USE = (
@@ -57,7 +61,8 @@ def score_rows(model: Model) -> Table:
 def sentences(model: Model) -> list[str]:
     """What the scores mean."""
     if isinstance(model.classifier, Ensemble):
-        return [summary(model.metrics), model.metrics["verdict"]]
+        decision = _decision(model.classifier, model.classes)
+        return [summary(model.metrics) + decision, model.metrics["verdict"]]
     return [class_by_class(model), verdict(model)]
 
 
@@ -193,7 +198,19 @@ def _of_search(model: Model, split: int) -> tuple[str, str]:
     return what, (
         f"Each label was used to train {folds - 1} of {folds} models; labels of known "
         "nodes are read as input where that helped, so keep the folder as you would "
-        "keep the data."
+        f"keep the data. A picture of the scores is in {PICTURE}, if it could be drawn."
+    )
+
+
+def _decision(ensemble: Ensemble, classes: Sequence[str]) -> str:
+    """A sentence on how classes are said, if not by the highest probability."""
+    if set(ensemble.multipliers) == {1}:
+        return ""
+    pairs = zip(classes, ensemble.multipliers, strict=True)
+    said = ", ".join(f"{name} {each:.3g}" for name, each in pairs)
+    return (
+        " A node's class is the one whose probability is highest after it was "
+        f"multiplied by a factor chosen on held-out nodes ({said})."
     )
 
 
@@ -232,3 +249,33 @@ def _leaderboard_rows(metrics: Mapping[str, Any]) -> Table:
         for row in metrics["leaderboard"]
     ]
     return header, rows
+
+
+def draw_leaderboard(metrics: Mapping[str, Any], path: Path) -> None:
+    """The candidates' scores as dots, the ensemble's as a line with its interval."""
+    rows = metrics["leaderboard"][:_MOST_ROWS][::-1]
+    label = SCORES[metrics["metric"]].label
+
+    def paint(figure_class: Any) -> Any:
+        size = (7, 1.3 + 0.3 * len(rows))
+        figure = figure_class(figsize=size, layout="constrained")
+        axes = figure.subplots()
+        for place, row in enumerate(rows):
+            colour = BLUE if row["weight"] else "0.6"
+            axes.plot(row["validation"], place, "o", color=colour)
+            if row["test"] is not None:
+                axes.plot(row["test"], place, "x", color=colour)
+        axes.axvspan(*metrics["validation_interval"], color=ORANGE, alpha=0.15)
+        axes.axvline(metrics["validation"], color=ORANGE)
+        axes.set_yticks(range(len(rows)), [in_lines(row["name"], 40) for row in rows])
+        axes.set_xlabel(label)
+        marks = {"held-out nodes": {"marker": "o"}, "test nodes": {"marker": "x"}}
+        marks = {name: {"color": BLUE, **style} for name, style in marks.items()}
+        if not all(row["weight"] for row in rows):
+            marks |= {"not in the ensemble": {"marker": "o", "color": "0.6"}}
+        key(axes, marks | {"ensemble": {"ls": "-", "color": ORANGE}})
+        figure.suptitle(f"{label} {metrics['validation']:.3g} on held-out nodes")
+        return figure
+
+    with suppress(MissingExtraError):  # without matplotlib there is still the table
+        draw(path, paint)

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -91,6 +92,7 @@ class GraphClassifier:
     network: Network  # on the CPU in float64
     labels: Tensor | None = None  # of training nodes, where they are input, [N, C]
     calibration: Calibration = field(default_factory=Calibration)
+    multipliers: ClassVar[tuple[float, ...]] = (1.0,)  # an ensemble may have others
 
     @torch.no_grad()
     def logits(

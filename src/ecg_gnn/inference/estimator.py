@@ -154,8 +154,9 @@ class ECGClassifier(ClassifierMixin, NodeEstimator):  # type: ignore[misc]  # no
         return self._predict(X, edge_index)
 
     def predict(self, X: Any, edge_index: Any = None) -> Array:
-        """The most probable class of every row."""
-        best = self.predict_proba(X, edge_index).argmax(axis=1)
+        """The class of every row: the most probable, unless the metric is macro F1."""
+        shares = self.predict_proba(X, edge_index)
+        best = (shares * self.classifier_.multipliers).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:

@@ -101,7 +101,8 @@ def explain_node(
         )
     node, fitted = model.ids.index(name), cast(Any, model.classifier)
     predicted = fitted.probabilities()
-    cell = node, int(predicted[node].argmax())
+    classes = (predicted * fitted.multipliers).argmax(axis=1)
+    cell = node, int(classes[node])
     given = {graph: getattr(fitted, field) for graph, field in _FIELDS.items()}
     graphs = {graph: edges for graph, edges in given.items() if edges is not None}
     times = {g: Counter(e[0, e[1] == node].tolist()) for g, e in graphs.items()}
@@ -115,8 +116,9 @@ def explain_node(
         return float(predicted[cell] - without[cell])
 
     def said(place: int) -> dict[str, Any]:
-        row, label = predicted[place], model.label_of(place)
-        answer = model.classes[row.argmax()] if model.classes else f"{row[0]:.5g}"
+        names, value = model.classes, predicted[place, 0]
+        answer = names[classes[place]] if names else f"{value:.5g}"
+        label = model.label_of(place)
         return {"id": model.ids[place], "label": label, "predicted": answer}
 
     neighbours = [

@@ -21,7 +21,7 @@ from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.ensemble import Ensemble
 from ecg_gnn.ensemble.contest import Say
-from ecg_gnn.inference.card import model_card
+from ecg_gnn.inference.card import PICTURE, draw_leaderboard, model_card
 from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
 from ecg_gnn.inference.classifier_files import read_classifier, write_classifier
 from ecg_gnn.inference.model_folder import Model, resumable, write_model
@@ -117,6 +117,8 @@ def keep_model(
     )
     with atomic_folder(out, work) as folder:
         write_model(folder, model, model_card(model, split))
+        if isinstance(fitted, Ensemble):
+            draw_leaderboard(metrics, folder / PICTURE)
     return model
 
 

@@ -36,7 +36,6 @@ _EMBED_STEPS = 150
 _USES = (
     ("bgrl", "features", "boosting, neighbours and labels"),
     ("features", "evolved", "SAGE, labels"),
-    ("bgrl", "features", "SAGE, labels"),
     ("bgrl", "evolved", "SAGE, labels"),
 )
 _WHOLE = ("gpr-gnn", "fagcn")

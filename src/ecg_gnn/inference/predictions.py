@@ -34,6 +34,7 @@ class Predictions:
         num_new: Number of nodes that are not in the model's graph.
         notes: Warnings, such as nodes without edges.
         sets: Which classes a node's conformal set has. ``[n, C]``
+        multipliers: Of each class when one is said; all one if it is the most probable.
         half_width: Half the interval around predicted numbers, which have no classes
             and one column of "probabilities".
 
@@ -51,6 +52,7 @@ class Predictions:
     num_new: int
     notes: tuple[str, ...] = ()
     sets: NDArray[np.bool_] | None = None
+    multipliers: tuple[float, ...] = (1.0,)
     half_width: float | None = None
 
     def columns(self) -> dict[str, list[Any]]:
@@ -67,8 +69,9 @@ class Predictions:
                 columns["low"] = (shares[:, 0] - width).tolist()
                 columns["high"] = (shares[:, 0] + width).tolist()
             return columns
-        columns["predicted"] = [self.classes[best] for best in shares.argmax(axis=1)]
-        columns["probability"] = shares.max(axis=1).tolist()
+        said = (shares * self.multipliers).argmax(axis=1)
+        columns["predicted"] = [self.classes[each] for each in said]
+        columns["probability"] = shares[np.arange(len(said)), said].tolist()
         if self.sets is not None:
             chosen = [compress(self.classes, row) for row in self.sets]
             columns["set"] = [SET_SEPARATOR.join(names) for names in chosen]
@@ -135,7 +138,13 @@ def predict_stored(model: Model, *, every: bool = False) -> Predictions:
         )
     shares = model.classifier.probabilities()[chosen]
     ids = tuple(compress(model.ids, chosen))
-    return Predictions(ids=ids, probabilities=shares, classes=model.classes, num_new=0)
+    return Predictions(
+        ids=ids,
+        probabilities=shares,
+        classes=model.classes,
+        num_new=0,
+        multipliers=model.classifier.multipliers,
+    )
 
 
 def predict_nodes(
@@ -173,8 +182,8 @@ def predict_nodes(
     stored = {name: place for place, name in enumerate(model.ids)}
     new = [name for name in rows if name not in stored]
     numbers = stored | {name: len(stored) + place for place, name in enumerate(new)}
-    new_edges = _new_edges(model, edges, numbers)
-    ends, notes = new_edges[:, new_edges[0] != new_edges[1]], []
+    new_edges, notes = _new_edges(model, edges, numbers)
+    ends = new_edges[:, new_edges[0] != new_edges[1]]
     if isolated := len(new) - len(ends[ends >= len(stored)].unique()):
         evolved = model.classifier.evolved is not None
         notes.append(
@@ -202,6 +211,7 @@ def predict_nodes(
         classes=model.classes,
         num_new=len(new),
         notes=tuple(notes),
+        multipliers=model.classifier.multipliers,
     )
 
 
@@ -209,11 +219,22 @@ def _nodes(count: int) -> str:
     return "1 node has" if count == 1 else f"{count:,} nodes have"
 
 
-def _new_edges(model: Model, edges: Table | None, numbers: Mapping[str, int]) -> Tensor:
-    """Edges with at least one new end, both ways if undirected; others are known."""
+def _new_edges(
+    model: Model, edges: Table | None, numbers: Mapping[str, int]
+) -> tuple[Tensor, list[str]]:
+    """Edges with at least one new end, both ways if undirected, and notes."""
     if edges is None:
-        return torch.empty(2, 0, dtype=torch.long)
-    columns = model.columns
+        return torch.empty(2, 0, dtype=torch.long), []
+    columns, directed = model.columns, model.dataset.directed
     pairs = pair_nodes(edges, columns["source"], columns["target"], numbers)
-    edge_index = canonical_edge_index(pairs, len(numbers), model.dataset.directed)
-    return edge_index[:, (edge_index >= len(model.ids)).any(0)]
+    edge_index = canonical_edge_index(pairs, len(numbers), directed)
+    is_old = (edge_index < len(model.ids)).all(0)
+    keys = torch.tensor([len(numbers), 1])  # one number for both ends of an edge
+    given, known = keys @ edge_index[:, is_old], keys @ model.dataset.edge_index
+    notes = []
+    if unknown := int((~torch.isin(given, known)).sum()) // (1 if directed else 2):
+        notes.append(
+            f"{unknown} edges between nodes of the model's graph are not in it and "
+            "were left out (fit again to use them)"
+        )
+    return edge_index[:, ~is_old], notes

@@ -12,7 +12,7 @@ from ecg_gnn.config.identity import BASELINE, Variant
 from ecg_gnn.config.run_config import Settings, unflatten
 from ecg_gnn.paper_settings import winning_embedding
 from ecg_gnn.pipeline.resolve import evolves
-from ecg_gnn.study.recipe import WINNER, Grid, Part, Range, Recipe
+from ecg_gnn.study.recipe import WINNER, Grid, Part, Range, Recipe, is_wanted
 from ecg_gnn.system.checks import InputError
 
 _MAX_TRAININGS = 150_000  # years of training: more must be a typing mistake
@@ -86,23 +86,15 @@ class Only:
 def recipe_cells(recipe: Recipe, only: Only | None = None) -> list[Plan]:
     """Every dataset, model and variant of a recipe with the grid tried there."""
     only = only or Only()
+    recipe.check_has(vars(only))
     cells = [
         _cell(recipe, part, dataset, model, variant, only)
         for part in recipe.parts
         for dataset in part.datasets
         for model in part.models
-        if _wanted(dataset, only.datasets) and _wanted(model, only.models)
+        if is_wanted(dataset, only.datasets) and is_wanted(model, only.models)
         for variant in _variants(recipe.task, part, dataset, model, only)
     ]
-    for key in ("datasets", "models", "variants"):
-        names = (name for part in recipe.parts for name in getattr(part, key))
-        allowed = list(dict.fromkeys(names))
-        for name in getattr(only, key) or ():
-            if not any(_wanted(each, [name]) for each in allowed):
-                raise InputError(
-                    f"{key!r} must be among those of the recipe {recipe.name!r}, "
-                    f"{allowed} (got {name!r})"
-                )
     return cells
 
 
@@ -110,7 +102,7 @@ def _variants(
     task: identity.Purpose, part: Part, dataset: str, model: str, only: Only
 ) -> list[Variant]:
     """The variants of one model; without evolved graphs it has the baseline only."""
-    names = [name for name in part.variants if _wanted(name, only.variants)]
+    names = [name for name in part.variants if is_wanted(name, only.variants)]
     chosen: list[Variant] = []
     for name in names:
         embedding = winning_embedding(dataset, model) if name == WINNER else name
@@ -150,8 +142,3 @@ def _cell(
 def _fixed(part: Part, dataset: str, model: str) -> dict[str, Any]:
     named = {"dataset": dataset, "model.name": model, "preset": part.preset}
     return named | dict(part.settings)
-
-
-def _wanted(name: str, wanted: Sequence[str] | None) -> bool:
-    """Whether a name was asked for; a generator also by its name alone."""
-    return wanted is None or name in wanted or name.partition(":")[0] in wanted

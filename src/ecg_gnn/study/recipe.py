@@ -1,7 +1,7 @@
 """A study's recipe: datasets, models, variants, grids and splits, checked when made."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from importlib.resources import files
 from importlib.util import find_spec
@@ -146,6 +146,23 @@ class Recipe:
     def with_settings(self, settings: Settings) -> "Recipe":
         """The same study with these settings everywhere, instead of the recipe's."""
         return replace(self, overrides=(*self.overrides, Override(settings=settings)))
+
+    def check_has(self, wanted: Mapping[str, Any]) -> None:
+        """Refuse datasets, models and variants that are in no part."""
+        for key in ("datasets", "models", "variants"):
+            names = (name for part in self.parts for name in getattr(part, key))
+            allowed = list(dict.fromkeys(names))
+            for name in wanted[key] or ():
+                if not any(is_wanted(each, [name]) for each in allowed):
+                    raise InputError(
+                        f"{key!r} must be among those of the recipe {self.name!r}, "
+                        f"{allowed} (got {name!r}{did_you_mean(name, allowed)})"
+                    )
+
+
+def is_wanted(name: str, wanted: Sequence[str] | None) -> bool:
+    """Whether a name was asked for; a generator also by its name alone."""
+    return wanted is None or name in wanted or name.partition(":")[0] in wanted
 
 
 def check_mapping(name: str, values: Any, allowed: list[str]) -> None:

@@ -109,7 +109,11 @@ def kept_until(done: Path, work: Path) -> Iterator[None]:
         yield
     finally:
         if done.exists():
-            shutil.rmtree(work, ignore_errors=True)
+            try:
+                shutil.rmtree(work, ignore_errors=True)
+            except BaseException:  # an interrupt meanwhile
+                shutil.rmtree(work, ignore_errors=True)
+                raise
 
 
 @contextmanager

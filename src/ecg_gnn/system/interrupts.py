@@ -1,17 +1,19 @@
-"""Ctrl-C in the command: one line and status 130.
+"""Ctrl-C in the command: one line and status 130, at whatever moment it comes.
 
 Torch and others swallow an interrupt that comes while they are imported, or break by
-it, and before the first ``try`` it would be a traceback. The command therefore ends at
-once while it starts, from its first import on. Processes that only import the package
-are left as they are, and so is a command that was started deaf (``ecg-gnn ... &`` in a
-script).
+it, and before the first ``try`` it would be a traceback. The command therefore hears
+interrupts by handlers of its own, from its first import on. Processes that only import
+the package are left as they are, and so is a command that was started deaf
+(``ecg-gnn ... &`` in a script).
 """
 
 import os
 import signal
 import sys
+from types import FrameType
 
 STATUS = 130
+_IMPORT = "<frozen importlib._bootstrap>"
 
 
 def listen() -> None:
@@ -27,6 +29,7 @@ def begin() -> None:
     """From here on there may be something to tidy up: interrupts are raised."""
     if signal.getsignal(signal.SIGINT) is _end_at_once:
         signal.signal(signal.SIGINT, _raise)
+        sys.unraisablehook = _raise_what_is_ignored
 
 
 def end() -> None:
@@ -40,7 +43,33 @@ def _end_at_once(*_: object) -> None:
     os._exit(STATUS)
 
 
-def _raise(*_: object) -> None:
+def _raise(_: int, frame: FrameType | None) -> None:
+    """Raise, but not inside an import: at the first line after it, then."""
+    importer = None
+    while frame is not None:
+        if frame.f_code.co_filename == _IMPORT:
+            importer = frame.f_back
+        frame = frame.f_back
+    if importer is None:
+        raise KeyboardInterrupt
+    _raise_in(importer)
+
+
+def _raise_what_is_ignored(ignored: "sys.UnraisableHookArgs") -> None:
+    """An interrupt inside ``__del__`` and the like, which Python would only print."""
+    if ignored.exc_type is KeyboardInterrupt:
+        _raise_in(sys._getframe(1))
+    else:
+        sys.__unraisablehook__(ignored)
+
+
+def _raise_in(frame: FrameType) -> None:
+    """Raise at the next line of a frame that has called what goes on now."""
+    frame.f_trace = _interrupt
+    sys.settrace(lambda *_: None)  # frames are traced only while something is
+
+
+def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 

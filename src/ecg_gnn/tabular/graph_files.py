@@ -1,4 +1,4 @@
-"""Whole graphs: the benchmark's .npz files, and PyG's ``Data``."""
+"""Whole graphs: the benchmark's .npz files, facebook100's .mat, PyG's ``Data``."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,9 +18,10 @@ from ecg_gnn.data.graph_checks import (
 )
 from ecg_gnn.data.graph_storage import DIRECTED_KEY, NAMES_KEY, is_directed, node_names
 from ecg_gnn.reading import AnyArray, read_archive
-from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.tabular.columns import Column, Table, as_text
 from ecg_gnn.tabular.importing import ImportOptions, assemble
+from ecg_gnn.tabular.matrix_files import read_facebook
 from ecg_gnn.tabular.named_graph import NamedGraph
 
 ID = "id"
@@ -29,11 +30,18 @@ GRAPH_LABEL = "label"
 
 
 def import_graph(path: str | Path, options: ImportOptions) -> NamedGraph:
-    """Import an ``.npz`` file as ``ecg-gnn run`` reads it.
+    """Import an ``.npz`` file, or a network of facebook100 from a ``.mat`` file.
 
-    Beyond that, labels may be -1 or texts, and ``node_ids`` may name nodes.
+    An ``.npz`` is read as ``ecg-gnn run`` does; beyond that, labels may be -1 or texts,
+    and ``node_ids`` may name nodes.
     """
     path = Path(path)
+    suffix = path.suffix.lower()
+    check_choice(f"ending of {path}", suffix, (".npz", ".mat"))
+    if suffix == ".mat":
+        columns, pairs = read_facebook(path, options.max_cells)
+        ids = tuple(map(str, range(len(columns[ID]))))
+        return assemble(Table(str(path), columns), ids, pairs, options)
     check = partial(check_keys, str(path))
     known = [*GRAPH_KEYS, *MASK_KEYS, NAMES_KEY, DIRECTED_KEY]
     arrays = read_archive(path, known, check, most=options.max_cells)

@@ -29,6 +29,8 @@ _STRONG_IMBALANCE = 100
 # Undirected graphs are written with every edge once, or with every edge both ways.
 _SOME_BOTH_WAYS = (0.05, 0.95)
 _ENOUGH_ROWS = 10  # with each value of a column that tells the label
+# Like a missing value, but people do have classes of these names.
+_LIKE_MISSING = frozenset(["unknown", "missing", "?"])
 
 
 def describe_import(
@@ -127,6 +129,13 @@ def _nearly_numbers(nodes: Table, name: str) -> str | None:
 
 def _class_warnings(classes: Mapping[str, int], label: str) -> Iterator[str]:
     """Of classes that may be a mistake, or are hard to learn."""
+    for name, count in classes.items():
+        if name.lower() in _LIKE_MISSING:
+            yield (
+                f"{label!r} has a class {name!r} ({count} nodes), which reads like a "
+                f"missing value: if it is one, --missing {quote(name)} makes these "
+                "nodes unlabelled"
+            )
     if rare := [name for name, count in classes.items() if count < _MIN_CLASS_SIZE]:
         names = ", ".join(f"{name!r:.40}" for name in rare[:3])
         yield (
@@ -144,6 +153,15 @@ def _class_warnings(classes: Mapping[str, int], label: str) -> Iterator[str]:
             "is nearly always right; choose and judge models by average precision "
             "(`--metric average-precision`), and look at its nodes one by one"
         )
+    first: dict[str, str] = {}
+    for name in classes:
+        other = first.setdefault(" ".join(name.split()).casefold(), name)
+        if other != name:
+            yield (
+                f"{label!r} has classes that differ in spaces or capitals only, such "
+                f"as {other!r:.60} and {name!r:.60}: are they one?"
+            )
+            return
 
 
 def _tells_the_label(

@@ -25,6 +25,7 @@ from ecg_gnn.tabular.feature_blocks import ENCODINGS, MAX_CATEGORIES
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline, fit_features
 from ecg_gnn.tabular.import_report import describe_import, import_warnings
 from ecg_gnn.tabular.labels import TASKS, read_labels, read_masks
+from ecg_gnn.tabular.matrix_files import read_adjacency
 from ecg_gnn.tabular.named_graph import NamedGraph
 from ecg_gnn.tabular.node_names import Pairs, number_nodes, pair_nodes
 from ecg_gnn.tabular.structure_features import structure_features
@@ -105,7 +106,8 @@ def import_files(
 
     Args:
         nodes: A row per node.
-        edges: A row per edge.
+        edges: A row per edge; or an ``.npz`` file of a scipy sparse matrix, whose rows
+            are the nodes in the order of their table.
         options: Which columns are what.
         delimiter: Of text files; unless given, found in their headers.
 
@@ -119,14 +121,17 @@ def import_files(
         (('a', 'b'), 2)
     """
     read = partial(read_table, delimiter=delimiter, most=options.max_cells)
-    return import_tables(read(nodes), read(edges), options)
+    if Path(edges).suffix.lower() != ".npz":
+        return import_tables(read(nodes), read(edges), options)
+    table = read(nodes)
+    id_name, numbers = _number_nodes(table, options)
+    pairs = read_adjacency(Path(edges), len(numbers), options.max_cells)
+    return assemble(table, tuple(numbers), pairs, options, {"id": id_name})
 
 
 def import_tables(nodes: Table, edges: Table, options: ImportOptions) -> NamedGraph:
     """Make a graph of a table of nodes and a table of edges."""
-    nodes.column(options.label, "label")  # the likeliest mistake is reported first
-    id_name = options.id or _usual_column(list(nodes.columns), _IDS, 0)
-    numbers = number_nodes(nodes, id_name)
+    id_name, numbers = _number_nodes(nodes, options)
     names = list(edges.columns)
     has_index = names[0] == UNNAMED and len(names) > 2
     if has_index and are_row_numbers(edges.columns[UNNAMED]):
@@ -139,7 +144,7 @@ def import_tables(nodes: Table, edges: Table, options: ImportOptions) -> NamedGr
             f"{edges.source}: 'source' and 'target' must be two columns (got "
             f"{source!r} for both; the file has {names[:20]})"
         )
-    pairs = pair_nodes(edges, source, target, numbers)
+    pairs = pair_nodes(edges, source, target, numbers, nodes)
     columns = {"id": id_name, "source": source, "target": target}
     graph = assemble(nodes, tuple(numbers), pairs, options, columns)
     if unread := [name for name in names if name not in (source, target)]:
@@ -199,6 +204,13 @@ def assemble(
         report={**report, "notes": notes},
         targets=labels.targets,
     )
+
+
+def _number_nodes(nodes: Table, options: ImportOptions) -> tuple[str, dict[str, int]]:
+    """The column of nodes' names, and the number of every node by its name."""
+    nodes.column(options.label, "label")  # the likeliest mistake is reported first
+    id_name = options.id or _usual_column(list(nodes.columns), _IDS, 0)
+    return id_name, number_nodes(nodes, id_name)
 
 
 def _features(

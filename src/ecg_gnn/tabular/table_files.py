@@ -1,6 +1,7 @@
 """Tables from CSV and Parquet files, and back."""
 
 import csv
+import json
 import re
 import sys
 from collections import Counter
@@ -133,31 +134,40 @@ def _pyarrow() -> tuple[Any, Any]:
 
 
 def _read_parquet(path: Path, delimiter: str | None, most: int) -> Columns:
-    """Read floating-point numbers as numbers, all else as texts."""
+    """Read floating-point numbers as numbers, lists as JSON, all else as texts."""
     pa, parquet = _pyarrow()
     with refusing(str(path), "a whole Parquet file"):
         with parquet.ParquetFile(path) as file:
             # What its footer claims is checked before memory is taken for it.
             meta, schema = file.metadata, file.schema_arrow
+            leaves = [file.schema.column(k) for k in range(meta.num_columns)]
         check_cells(str(path), [meta.num_rows, meta.num_columns], most)
         groups = [meta.row_group(place) for place in range(meta.num_row_groups)]
         unpacked = sum(group.total_byte_size for group in groups)
         check_cells(str(path), [unpacked // BYTES_PER_CELL], most)
+        places = range(meta.num_columns)
+        in_lists = (group.column(k).num_values for group in groups for k in places)
+        check_cells(str(path), [sum(in_lists)], most)
         for field in schema:
             if not _is_plain(pa.types, field.type):
                 raise InputError(
-                    f"{path}: {field.name!r} must be numbers, dates or texts (got the "
-                    f"type {field.type}; lists may be texts such as a;b)"
+                    f"{path}: {field.name!r} must be numbers, dates, texts or lists of "
+                    f"them (got the type {field.type})"
                 )
         # As dictionaries: a long text that a small file repeats is in memory once.
-        texts = [each.name for each in schema if str(each.type).endswith("string")]
+        texts = [leaf.path for leaf in leaves if leaf.logical_type.type == "STRING"]
         with parquet.ParquetFile(
             path, read_dictionary=texts, page_checksum_verification=True
         ) as file:
             table = file.read()
         table.validate(full=True)
         _check_header(path, names := table.column_names)
-        return {name: _parquet_column(pa.types, table[name]) for name in names}
+        return {
+            name: _list_texts(str(path), column, most)
+            if _is_list(pa.types, column.type)
+            else _parquet_column(pa.types, column)
+            for name, column in zip(names, table.columns, strict=True)
+        }
 
 
 def _write_parquet(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
@@ -166,7 +176,13 @@ def _write_parquet(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
     parquet.write_table(table, path, write_page_checksum=True)
 
 
+def _is_list(types: Any, kind: Any) -> bool:
+    return bool(types.is_list(kind) or types.is_large_list(kind))
+
+
 def _is_plain(types: Any, kind: Any) -> bool:
+    if _is_list(types, kind):
+        kind = kind.value_type
     if types.is_dictionary(kind):
         kind = kind.value_type
     unread = ("nested", "binary", "large_binary", "binary_view", "fixed_size_binary")
@@ -179,6 +195,17 @@ def _parquet_column(types: Any, column: Any) -> Column:
     if types.is_floating(column.type):
         return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
     return [None if value is None else str(value) for value in column.to_pylist()]
+
+
+def _list_texts(source: str, column: Any, most: int) -> list[str | None]:
+    """Lists as JSON."""
+    if hasattr(column.type.value_type, "index_type"):
+        # A short file may repeat a long text, here for the first time in full.
+        texts = (t for chunk in column.chunks for t in _shared_texts(chunk.flatten()))
+        length = sum(len(text or "") for text in texts)
+        check_cells(source, [length // BYTES_PER_CELL], most)
+    cells = column.to_pylist()
+    return [None if each is None else json.dumps(each, default=str) for each in cells]
 
 
 def _shared_texts(chunk: Any) -> list[str | None]:

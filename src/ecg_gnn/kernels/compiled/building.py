@@ -10,6 +10,7 @@ import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import warnings
 from contextlib import suppress
@@ -102,16 +103,29 @@ def _build(source: str, compiler: list[str], folder: Path, stem: str) -> ctypes.
     with TemporaryDirectory(dir=folder, prefix=".") as below:
         code, compiled, built = (Path(below, f"{stem}{s}") for s in (".cpp", ".o", ""))
         code.write_text(source, encoding="utf-8")
-        options: dict[str, Any] = {"env": os.environ | {"TMPDIR": below}}
-        options |= {"capture_output": True, "text": True, "timeout": _SECONDS}
-        compile_it = [*compiler, *_COMPILE, "-c", str(code), "-o", str(compiled)]
-        link_it = [*compiler, str(compiled), *_LINK, "-o", str(built)]
-        for command in (compile_it, link_it):
-            subprocess.run(command, check=True, **options)
+        _call([*compiler, *_COMPILE, "-c", str(code), "-o", str(compiled)], below)
+        _call([*compiler, str(compiled), *_LINK, "-o", str(built)], below)
         loaded = ctypes.CDLL(str(built))
         built.chmod(0o644)
         built.replace(folder / f"{stem}-{_digest(built)}.so")
         return loaded
+
+
+def _call(command: list[str], folder: str) -> None:
+    """Run a compiler; if this process is interrupted, nothing of it goes on.
+
+    It starts others and puts files into ``folder``, of which it would leave some.
+    """
+    given: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    given |= {"env": os.environ | {"TMPDIR": folder}, "process_group": 0}
+    with subprocess.Popen(command, text=True, **given) as process:
+        try:
+            said, _ = process.communicate(timeout=_SECONDS)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command, stderr=said)
 
 
 def _digest(path: Path) -> str:
