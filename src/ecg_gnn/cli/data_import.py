@@ -17,6 +17,8 @@ from ecg_gnn.tabular.table_files import TABLE_SUFFIXES
 from ecg_gnn.tabular.token_blocks import MAX_WORDS
 
 _MAX_NAMES = 200  # of columns in one group
+_AS_TYPED = ("source", "target", "directed", "scale", "encoding", "task", "seed")
+_AS_TYPED += ("max_categories", "max_words", "max_cells")
 
 
 @opt.verb()
@@ -94,6 +96,7 @@ def import_(
         max_categories: Features of one column of categories or sets (0: no limit).
         max_words: Features of one column of text (0: no limit).
     """
+    given = dict[str, Any](locals())
     check_choice("words", words, ["tfidf", "hashed"])
     check_choice("encoding", encoding, ENCODINGS)
     check_free(out)
@@ -107,22 +110,13 @@ def import_(
     options = ImportOptions(
         label=label or "label",
         id=id_,
-        source=source,
-        target=target,
         features=_names(features) or None,
         drop=_names(drop),
         kinds={name: kind for kind, names in by_kind for name in names},
         splits=_names(splits),
-        directed=directed,
-        scale=scale,
-        encoding=encoding,
         hashed=words == "hashed",
         missing=_names(missing),
-        max_categories=max_categories,
-        max_words=max_words,
-        task=task,
-        seed=seed,
-        max_cells=max_cells,
+        **{name: given[name] for name in _AS_TYPED},
     )
     if graph is not None:
         if nodes is not None or edges is not None:

@@ -109,10 +109,7 @@ def fit(
         )
     if metric is not None:
         check_choice("metric", metric.replace("_", "-"), SCORES)
-    if address is not None and engine != "ray":
-        raise InputError(
-            f"'address' must be given with --engine ray (got {address!r} without it)"
-        )
+    opt.check_address(address, engine)
     if engine == "ray":  # a cluster's processors
         device = settings.get("device", "auto")
         check_choice("device with --engine ray", device, ["auto", "cpu"])

@@ -98,21 +98,13 @@ def canonical_edge_index(
     pairs: NDArray[np.int64], num_nodes: int, directed: bool
 ) -> Tensor:
     """Pairs [E, 2] as a sorted ``edge_index`` [2, E'] without repeats or self-loops."""
-    source, target = pairs.T
-    ways = [(source, target)] if directed else [(source, target), (target, source)]
-    both = np.empty((len(ways), len(pairs)), dtype=np.int64)  # and no second array
-    for row, (begin, end) in zip(both, ways, strict=True):
-        np.multiply(begin, num_nodes, out=row)
-        row += end
-    loops = source == target
-    keys = (both[:, ~loops] if loops.any() else both).reshape(-1)
+    source, target = pairs[pairs[:, 0] != pairs[:, 1]].T
+    keys = source * num_nodes + target
+    if not directed:
+        keys = np.concatenate([keys, target * num_nodes + source])
     keys.sort()
-    repeated = keys[1:] == keys[:-1]
-    if repeated.any():
-        keys = keys[np.r_[True, ~repeated]]
-    edge_index = np.empty((2, len(keys)), dtype=np.int64)
-    np.divmod(keys, num_nodes, out=(edge_index[0], edge_index[1]))
-    return torch.from_numpy(edge_index)
+    keys = keys[np.diff(keys, prepend=-1) != 0]
+    return torch.from_numpy(np.stack(np.divmod(keys, num_nodes)))
 
 
 def check_metric(source: str, metric: str | None, y: NDArray[np.int64]) -> str:
@@ -122,7 +114,7 @@ def check_metric(source: str, metric: str | None, y: NDArray[np.int64]) -> str:
         tiny = sizes.min() < _MIN_CLASS_SIZE
         return "accuracy" if tiny else default_metric(len(sizes))
     check_choice("metric", metric, METRIC_NAMES)
-    if METRIC_NAMES[metric].two_classes and len(sizes) != 2:
+    if metric == "roc_auc" and len(sizes) != 2:
         need = "must have exactly 2 classes"
         raise InputError(f"{source}: 'metric' {metric} {need} (got {len(sizes)})")
     return metric
@@ -152,7 +144,7 @@ def check_masks(
             raise InputError(f"{source}: {needed} {got}")
     learnable = _class_sizes(y) >= _MIN_CLASS_SIZE
     _check_classes(source, "train_masks", train, y, learnable)
-    if METRIC_NAMES[metric].two_classes:
+    if metric == "roc_auc":
         for key, mask in zip(MASK_KEYS, checked, strict=True):
             _check_classes(source, key, mask, y, np.ones_like(learnable))
     return checked

@@ -18,7 +18,6 @@ from ecg_gnn.inference.fitting import class_weights, fit_settings
 from ecg_gnn.pipeline.classification import with_batches_if_large
 from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.system.checks import (
-    METRIC_NAMES,
     InputError,
     check_choice,
     check_in_range,
@@ -182,7 +181,7 @@ def _dataset(labelled: Labelled, fraction: float, seed: int) -> GraphDataset:
     if not val.any():  # too few nodes to spare any
         val = train
     metric = default_metric(len(labelled.classes))
-    if METRIC_NAMES[metric].two_classes and len(np.unique(codes[val])) < 2:
+    if metric == "roc_auc" and len(np.unique(codes[val])) < 2:
         metric = "accuracy"
     return GraphDataset(
         name="data",

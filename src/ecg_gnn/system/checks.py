@@ -4,7 +4,6 @@ import difflib
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -88,18 +87,10 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
-@dataclass(frozen=True)
-class MetricName:
-    """A metric as people see it; a function in ``train.training_task`` computes it."""
+METRIC_NAMES = {"accuracy": "accuracy", "roc_auc": "ROC AUC"}
+"""What metrics are called in tables, figures and sentences.
 
-    label: str  # its name in tables, figures and sentences
-    two_classes: bool = False  # whether it needs two, both in every part of a split
-
-
-METRIC_NAMES = {
-    "accuracy": MetricName("accuracy"),
-    "roc_auc": MetricName("ROC AUC", two_classes=True),
-}
+ROC AUC needs two classes, both in every part of a split."""
 
 
 def default_metric(num_classes: int) -> str:
@@ -109,7 +100,7 @@ def default_metric(num_classes: int) -> str:
 
 def metric_label(metric: str) -> str:
     """How a metric is called in tables, figures and sentences."""
-    return METRIC_NAMES[metric].label
+    return METRIC_NAMES[metric]
 
 
 _TIME = re.compile(r"(?:(\d+\.?\d*)h)?(?:(\d+\.?\d*)m)?(?:(\d+\.?\d*)s)?")

@@ -59,27 +59,27 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
     A block that raises, or a process that is killed, leaves ``path`` as it was.
     """
+    with _hidden_folder(path, path.parent) as folder:
+        yield folder / path.name
+
+
+@contextmanager
+def _hidden_folder(path: Path, home: Path) -> Iterator[Path]:
+    """Give a folder; what is in it under the name of ``path`` is then moved there."""
     with made_folder(path.parent), _naming(path):
-        handle, name = tempfile.mkstemp(
-            dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix
-        )
-        os.close(handle)
-        temporary = Path(name)
+        folder = Path(tempfile.mkdtemp(dir=home, prefix=f".{path.name}."))
         try:
-            yield temporary
-            _move(temporary, path)
+            yield folder
+            temporary = folder / path.name
+            for written in (temporary, *temporary.rglob("*")):
+                # On the disk first, and for everybody to read.
+                written.chmod(0o755 if written.is_dir() else 0o644)
+                if written.is_file():
+                    with written.open("rb") as file:
+                        os.fsync(file.fileno())
+            temporary.replace(path)
         finally:
-            temporary.unlink(missing_ok=True)
-
-
-def _move(temporary: Path, path: Path) -> None:
-    """Move what was written, once it is on the disk, for everybody to read."""
-    for written in (temporary, *temporary.rglob("*")):
-        written.chmod(0o755 if written.is_dir() else 0o644)
-        if written.is_file():
-            with written.open("rb") as file:
-                os.fsync(file.fileno())
-    temporary.replace(path)
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -89,14 +89,9 @@ def atomic_folder(path: Path, work: Path | None = None) -> Iterator[Path]:
     ``path`` must not exist or be an empty folder. A block that raises leaves nothing; a
     process that is killed, nothing outside of ``work`` if there is such a folder.
     """
-    with made_folder(path.parent), _naming(path):
-        home = work or path.parent
-        temporary = Path(tempfile.mkdtemp(dir=home, prefix=f".{path.name}."))
-        try:
-            yield temporary
-            _move(temporary, path)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+    with _hidden_folder(path, work or path.parent) as folder:
+        (folder / path.name).mkdir()
+        yield folder / path.name
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Tables as named columns of cells: texts, numbers, dates, and missing values."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -33,6 +33,19 @@ _OTHER_DATES = (
 # Squares of larger numbers no longer fit, and no measurement is as large.
 _LARGEST_NUMBER = 1e30
 
+# Numbers as people write them: $1,234.50, 1.234,50 €, 85%, 0,5.
+_UNIT = r"[$€£¥₹%]"
+_WRITTEN = re.compile(
+    rf"(?P<sign>[-+]?)\s*(?P<before>{_UNIT}?)\s*(?P<digits>\d[\d.,'’\xa0\u202f]*)"
+    rf"\s*(?P<after>{_UNIT}?)"
+)
+_PLAIN = re.compile(r"[-+]?[\d.]*")
+_WHOLE, _GROUPS = r"(0|[1-9]\d*)", r"[1-9]\d{{0,2}}([{}'’\xa0\u202f]\d{{3}})+"
+_STYLES = {
+    mark: re.compile(rf"({_WHOLE}|{_GROUPS.format(other)})({re.escape(mark)}\d+)?")
+    for mark, other in ((".", ","), (",", "."))
+}
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -43,8 +56,15 @@ class Table:
 
     def __post_init__(self) -> None:
         for name, column in self.columns.items():
-            if not isinstance(column, np.ndarray):
-                _check_texts(self.source, name, column)
+            # Each once: a column may repeat a long text that is in memory once.
+            texts = () if isinstance(column, np.ndarray) else filter(None, column)
+            every = "".join({name, *texts})
+            # Arrays end at NUL, and UTF-8 has no half characters.
+            if "\0" in every or every.encode("utf-8", "ignore").decode() != every:
+                raise InputError(
+                    f"{self.source}: {name!r} must be texts without NUL and half "
+                    "characters"
+                )
 
     @property
     def num_rows(self) -> int:
@@ -182,6 +202,47 @@ def first_non_number(column: Column) -> tuple[int, str]:
     return next(each for each in texts if parse_numbers([each[1]]) is None)
 
 
+def decimal_mark(column: Column) -> str | None:
+    """What separates the fractions of written numbers; None where numbers are plain.
+
+    Also None for what is no number, and for amounts of several currencies.
+
+    Examples:
+        >>> decimal_mark(["1,5", "12", None]), decimal_mark(["$1,500", "$12.5"])
+        (',', '.')
+    """
+    if isinstance(column, np.ndarray):
+        return None
+    texts = present_texts(column)
+    found = [match for text in texts if (match := _WRITTEN.fullmatch(text))]
+    if len(found) < len(texts) or all(map(_PLAIN.fullmatch, texts)):
+        return None
+    units = {match["before"] + match["after"] for match in found} - {""}
+    digits = [match["digits"] for match in found]
+    fitting = (m for m, style in _STYLES.items() if all(map(style.fullmatch, digits)))
+    return next(fitting, None) if len(units) < 2 else None
+
+
+def plain_numbers(column: Column, mark: str | None) -> Column:
+    """The same column with plain numbers; what is no written number stays.
+
+    Examples:
+        >>> plain_numbers(["1.234,5 €", "-85", "?"], ",")
+        ['1234.5', '-85', '?']
+    """
+    if mark is None or isinstance(column, np.ndarray):
+        return column
+
+    def plain(text: str | None) -> str | None:
+        match = _WRITTEN.fullmatch((text or "").strip())
+        if match is None or not _STYLES[mark].fullmatch(match["digits"]):
+            return text
+        digits = re.sub(rf"[^\d{mark}]", "", match["digits"])
+        return match["sign"] + digits.replace(mark, ".")
+
+    return [plain(text) for text in column]
+
+
 def parse_date(text: str) -> datetime | None:
     """A date or time as ISO writes it, YYYY/MM/DD or DD.MM.YYYY; else None.
 
@@ -202,13 +263,3 @@ def parse_date(text: str) -> datetime | None:
     except (ValueError, OverflowError):  # such as 31 February, or before the year 1
         pass
     return None
-
-
-def _check_texts(source: str, name: str, texts: Sequence[str | None]) -> None:
-    """Refuse texts that arrays (which end at NUL) or UTF-8 cannot store."""
-    # Each once: a column may repeat a long text that is in memory once.
-    every = "".join({name, *filter(None, texts)})
-    if "\0" in every or every.encode("utf-8", "ignore").decode("utf-8") != every:
-        raise InputError(
-            f"{source}: {name!r} must be texts without NUL and half characters"
-        )

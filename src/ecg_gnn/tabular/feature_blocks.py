@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,7 @@ class Block(ABC):
 
     @classmethod
     @abstractmethod
-    def fit(cls, table: Table, columns: list[str], options: "ImportOptions") -> "Block":
+    def fit(cls, table: Table, columns: list[str], options: "ImportOptions") -> Self:
         """Learn how columns, each with a value at least, become features."""
 
     @abstractmethod
@@ -70,9 +70,7 @@ class NumericBlock(Block):
     """Quantiles of every column, ``[C, G]``; then means and scales are not used."""
 
     @classmethod
-    def fit(
-        cls, table: Table, columns: list[str], options: "ImportOptions"
-    ) -> "NumericBlock":
+    def fit(cls, table: Table, columns: list[str], options: "ImportOptions") -> Self:
         """Learn what the encoding needs."""
         values = _number_matrix(table, columns)
         missing = np.isnan(values)
@@ -117,9 +115,7 @@ class CategoryBlock(Block):
     """Those of each column that have a feature, OTHER last if it has one."""
 
     @classmethod
-    def fit(
-        cls, table: Table, columns: list[str], options: "ImportOptions"
-    ) -> "CategoryBlock":
+    def fit(cls, table: Table, columns: list[str], options: "ImportOptions") -> Self:
         """Keep categories that occur twice, the most frequent ones if there are many.
 
         A single one that would be left over is kept as well.
@@ -166,12 +162,10 @@ class CategoryBlock(Block):
         Categories that share a feature were not kept: a new one counts as one of them.
         """
         unseen = {}
-        for name, categories in zip(self.columns, self.categories, strict=True):
-            known = set(categories)
-            cells = filled_texts(table.columns[name])
-            new = [text for text in cells if text not in known]
+        for name, known in zip(self.columns, self.categories, strict=True):
+            new = set(cells := filled_texts(table.columns[name])) - {*known}
             if new and OTHER not in known:
-                unseen[name] = [_category_name(text) for text in new]
+                unseen[name] = [_category_name(text) for text in cells if text in new]
         return unseen
 
 

@@ -11,10 +11,15 @@ from ecg_gnn.reading import AnyArray, check_cells
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import below
 from ecg_gnn.tabular.column_kinds import KINDS, NO_VALUES, guess_kind
-from ecg_gnn.tabular.columns import Table, mark_missing, numeric_column
+from ecg_gnn.tabular.columns import (
+    Table,
+    decimal_mark,
+    mark_missing,
+    numeric_column,
+    plain_numbers,
+)
 from ecg_gnn.tabular.feature_blocks import Block, CategoryBlock, Features, NumericBlock
 from ecg_gnn.tabular.token_blocks import DateBlock, SetBlock, TextBlock
-from ecg_gnn.tabular.written_numbers import decimal_mark, plain_numbers
 
 if TYPE_CHECKING:
     from ecg_gnn.tabular.importing import ImportOptions
