@@ -4,17 +4,19 @@
 """
 
 import csv
+import hashlib
+import http.client
 import inspect
 import os
+import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecg_gnn.data.download import download as fetch
 from ecg_gnn.system.checks import InputError, default_metric, did_you_mean
-from ecg_gnn.system.files import cache_folder, expanded
+from ecg_gnn.system.files import atomic_path, cache_folder, expanded
 
 if TYPE_CHECKING:
     from ecg_gnn.data.dataset import GraphDataset
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 Generator = Callable[..., "GraphDataset"]
 _WHOLE_NUMBERS = ("nodes", "edges", "features", "classes", "size")
 
+_PIECE = 1 << 18
+_TIMEOUT = 30.0  # seconds in which the server sends nothing
 BASE_URL = "https://github.com/yandex-research/heterophilous-graphs/raw/main/data/"
 
 MANIFEST = "graph.json"
@@ -201,6 +205,32 @@ def _obtain(entry: Entry, root: Path, allowed: bool) -> Path:
         f"put {entry.file} (sha256 {entry.sha256}) into {root}, or set --data-root / "
         "ECG_DATA to a folder that has it"
     )
+
+
+def fetch(url: str, path: Path, sha256: str, size: int) -> None:
+    """Download ``url`` to ``path``, which appears only once its contents are right.
+
+    Another checksum, more or fewer bytes are refused. Folders are made.
+    """
+    received, digest = 0, hashlib.sha256()
+    try:
+        with (
+            atomic_path(path) as temporary,
+            urllib.request.urlopen(url, timeout=_TIMEOUT) as response,
+            temporary.open("wb") as file,
+        ):
+            while received <= size and (piece := response.read1(_PIECE)):
+                received += len(piece)
+                file.write(piece)
+                digest.update(piece)
+            if received != size:
+                got = "more" if received > size else received
+                raise InputError(f"{url}: must have {size} bytes (got {got})")
+            if (got := digest.hexdigest()) != sha256:
+                raise InputError(f"{url}: sha256 must be {sha256} (got {got})")
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", None) or error
+        raise InputError(f"{url}: cannot be downloaded ({reason})") from error
 
 
 def _parse_parameters(name: str, generator: Generator, text: str) -> dict[str, Any]:

@@ -167,19 +167,11 @@ def _block_model(
     block = rng.permutation(nodes)
     block = block % classes if group is None else block // group
     y = block % classes
-    x = _noisy_means(block, features, given["signal"], rng)
+    means = rng.standard_normal((int(block.max()) + 1, features), dtype=np.float32)
+    means *= np.float32(given["signal"]) / np.linalg.norm(means, axis=1, keepdims=True)
+    x = means[block] + rng.standard_normal((nodes, features), dtype=np.float32)
     edges = _block_edges(y, round(nodes * given["degree"] / 2), given["homophily"], rng)
     return _made(generator, given, x=x, y=y, edges=edges)
-
-
-def _noisy_means(
-    block: NDArray[np.int64], features: int, signal: float, rng: np.random.Generator
-) -> NDArray[np.float32]:
-    """A row per node, [N, F]: the mean of its block plus standard normal noise."""
-    shape = int(block.max()) + 1, features
-    means = rng.standard_normal(shape, dtype=np.float32)
-    means *= np.float32(signal) / np.linalg.norm(means, axis=1, keepdims=True)
-    return means[block] + rng.standard_normal((len(block), features), dtype=np.float32)
 
 
 def _block_edges(

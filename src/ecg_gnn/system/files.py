@@ -43,17 +43,6 @@ def made_folder(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Add the path to errors that lack it, such as that of a full disk."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is None and error.errno is not None:
-            error.filename = str(path)
-        raise
-
-
-@contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """Give a temporary path beside ``path`` that replaces it when the block succeeds.
 
@@ -66,7 +55,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
 @contextmanager
 def _hidden_folder(path: Path, home: Path) -> Iterator[Path]:
     """Give a folder; what is in it under the name of ``path`` is then moved there."""
-    with made_folder(path.parent), _naming(path):
+    with made_folder(path.parent):
         folder = Path(tempfile.mkdtemp(dir=home, prefix=f".{path.name}."))
         try:
             yield folder
@@ -78,6 +67,10 @@ def _hidden_folder(path: Path, home: Path) -> Iterator[Path]:
                     with written.open("rb") as file:
                         os.fsync(file.fileno())
             temporary.replace(path)
+        except OSError as error:  # such as that of a full disk, which lacks the path
+            if error.filename is None and error.errno is not None:
+                error.filename = str(path)
+            raise
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -192,7 +192,11 @@ def _fit_blocks(
     options = options if options.scale else raw
     numbers = by_kind["numeric"] + by_kind["ordinal"]
     # Values that are kept stay together, in the order of the file.
-    flags = [n for n in numbers if options.encoding != "raw" and _is_flag(table, n)]
+    flags = []
+    for name in numbers if options.encoding != "raw" else ():
+        values = numeric_column(table, name)
+        if np.isin(values[~np.isnan(values)], (0, 1)).all():
+            flags.append(name)
     others = [name for name in numbers if name not in flags]
     categories = by_kind["categorical"] + by_kind["ordinal"]
     blocks: list[Block] = []
@@ -219,9 +223,3 @@ def _explain_written(name: str, written: Table, plain: Table) -> str:
         f"{str(before).strip()!r} is read as {after}; --categorical {quote(name)} "
         "keeps the cells as they are"
     )
-
-
-def _is_flag(table: Table, name: str) -> bool:
-    """Whether a column has no numbers but 0 and 1."""
-    values = numeric_column(table, name)
-    return bool(np.isin(values[~np.isnan(values)], (0, 1)).all())

@@ -112,7 +112,12 @@ def _read_mat(path: Path, most: int) -> dict[str, Any]:
     for kind, part in _elements(content[_HEADER_BYTES:], order):
         inner = [(kind, part)]
         if kind == _COMPRESSED_KIND:
-            inner = list(_elements(_unpacked(path, part, most), order))
+            stream = zlib.decompressobj()
+            unpacked = stream.decompress(part, most * BYTES_PER_CELL + 1)
+            check_cells(str(path), [-(-len(unpacked) // BYTES_PER_CELL)], most)
+            if not stream.eof:
+                raise ValueError("compressed data that was cut short")
+            inner = list(_elements(unpacked, order))
         for each, matrix in inner:
             if each != _MATRIX_KIND:
                 continue
@@ -120,15 +125,6 @@ def _read_mat(path: Path, most: int) -> dict[str, Any]:
             if name in (b"A", b"local_info"):
                 matrices[name.decode()] = _matrix(flags, shape, parts, order)
     return matrices
-
-
-def _unpacked(path: Path, packed: bytes, most: int) -> bytes:
-    stream = zlib.decompressobj()
-    content = stream.decompress(packed, most * BYTES_PER_CELL + 1)
-    check_cells(str(path), [-(-len(content) // BYTES_PER_CELL)], most)
-    if not stream.eof:
-        raise ValueError("compressed data that was cut short")
-    return content
 
 
 def _elements(content: bytes, order: str) -> Iterator[tuple[int, bytes]]:

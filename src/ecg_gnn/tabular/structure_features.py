@@ -34,7 +34,10 @@ def structure_features(pairs: NDArray[np.int64], num_nodes: int) -> NDArray[np.f
         _eigenvectors(adjacency, np.sqrt(inverse)),
     ]
     if (degree**2).sum() <= _MAX_PATHS:
-        measures.append(_clustering(adjacency, degree)[:, None])
+        # The share of a node's pairs of neighbours that are joined.
+        triangles = (adjacency @ adjacency).multiply(adjacency).sum(axis=1)
+        clustering = np.asarray(triangles) / np.maximum(degree * (degree - 1), 1)
+        measures.append(clustering[:, None])
     features = np.hstack(measures)
     features -= features.mean(axis=0)
     deviation = features.std(axis=0)
@@ -58,12 +61,6 @@ def _pagerank(adjacency: csr_array, inverse_degree: Floats) -> Floats:
         spread = adjacency @ (rank * inverse_degree)
         rank = 1 - _DAMPING + _DAMPING * (spread + stuck)
     return rank
-
-
-def _clustering(adjacency: csr_array, degree: Floats) -> Floats:
-    """The share of a node's pairs of neighbours that are joined."""
-    triangles = np.asarray((adjacency @ adjacency).multiply(adjacency).sum(axis=1))
-    return triangles / np.maximum(degree * (degree - 1), 1)
 
 
 def _eigenvectors(adjacency: csr_array, scale: Floats) -> Floats:

@@ -53,7 +53,15 @@ def read_table(
 def write_table(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
     """Write columns by a file's ending; the caller makes it atomic."""
     check_choice(f"ending of {path}", suffix := path.suffix.lower(), WRITABLE_SUFFIXES)
-    (_write_parquet if suffix == _PARQUET else _write_csv)(path, columns)
+    if suffix == _PARQUET:
+        pa, parquet = _pyarrow()
+        table = pa.table({name: list(values) for name, values in columns.items()})
+        parquet.write_table(table, path, write_page_checksum=True)
+        return
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter=_guess_delimiter(path, ""))
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
 
 
 # --- CSV ------------------------------------------------------------------------------
@@ -88,13 +96,6 @@ def _guess_delimiter(path: Path, header: str) -> str:
     bare = _QUOTED.sub("", header)
     own = "\t" if path.suffix.lower() == ".tsv" else ","
     return str(max([own, *_DELIMITERS], key=bare.count))
-
-
-def _write_csv(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter=_guess_delimiter(path, ""))
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
 
 
 def _columns(path: Path, rows: Iterator[list[str]], most: int) -> Columns:
@@ -163,18 +164,8 @@ def _read_parquet(path: Path, most: int) -> Columns:
             table = file.read()
         table.validate(full=True)
         _check_header(path, names := table.column_names)
-        return {
-            name: _list_texts(str(path), column, most)
-            if _is_list(pa.types, column.type)
-            else _parquet_column(pa.types, column)
-            for name, column in zip(names, table.columns, strict=True)
-        }
-
-
-def _write_parquet(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
-    pa, parquet = _pyarrow()
-    table = pa.table({name: list(values) for name, values in columns.items()})
-    parquet.write_table(table, path, write_page_checksum=True)
+        cells = [_parquet_column(path, pa.types, each, most) for each in table.columns]
+        return dict(zip(names, cells, strict=True))
 
 
 def _is_list(types: Any, kind: Any) -> bool:
@@ -190,23 +181,20 @@ def _is_plain(types: Any, kind: Any) -> bool:
     return not any(getattr(types, f"is_{each}")(kind) for each in unread)
 
 
-def _parquet_column(types: Any, column: Any) -> Column:
+def _parquet_column(path: Path, types: Any, column: Any, most: int) -> Column:
+    if _is_list(types, column.type):
+        if types.is_dictionary(column.type.value_type):
+            # A short file may repeat a long text, here for the first time in full.
+            chunks = [_shared_texts(chunk.flatten()) for chunk in column.chunks]
+            length = sum(len(text or "") for texts in chunks for text in texts)
+            check_cells(str(path), [length // BYTES_PER_CELL], most)
+        lists = column.to_pylist()
+        return [None if v is None else json.dumps(v, default=str) for v in lists]
     if types.is_dictionary(column.type):
         return [text for chunk in column.chunks for text in _shared_texts(chunk)]
     if types.is_floating(column.type):
         return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
     return [None if value is None else str(value) for value in column.to_pylist()]
-
-
-def _list_texts(source: str, column: Any, most: int) -> list[str | None]:
-    """Lists as JSON."""
-    if hasattr(column.type.value_type, "index_type"):
-        # A short file may repeat a long text, here for the first time in full.
-        texts = (t for chunk in column.chunks for t in _shared_texts(chunk.flatten()))
-        length = sum(len(text or "") for text in texts)
-        check_cells(source, [length // BYTES_PER_CELL], most)
-    cells = column.to_pylist()
-    return [None if each is None else json.dumps(each, default=str) for each in cells]
 
 
 def _shared_texts(chunk: Any) -> list[str | None]:
