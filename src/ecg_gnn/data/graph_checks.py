@@ -109,7 +109,7 @@ def canonical_edge_index(
 
 def check_metric(source: str, metric: str | None, y: NDArray[np.int64]) -> str:
     """The metric asked for, or ROC AUC for two classes and accuracy for more."""
-    sizes = _class_sizes(y)
+    sizes = np.bincount(y[y >= 0])
     if metric is None:  # ROC AUC needs each class in every part of a split
         tiny = sizes.min() < _MIN_CLASS_SIZE
         return "accuracy" if tiny else default_metric(len(sizes))
@@ -142,16 +142,12 @@ def check_masks(
             split, node = _first(wrong)
             got = f"(got node {node} {got} in split {split})"
             raise InputError(f"{source}: {needed} {got}")
-    learnable = _class_sizes(y) >= _MIN_CLASS_SIZE
+    learnable = np.bincount(y[y >= 0]) >= _MIN_CLASS_SIZE
     _check_classes(source, "train_masks", train, y, learnable)
     if metric == "roc_auc":
         for key, mask in zip(MASK_KEYS, checked, strict=True):
             _check_classes(source, key, mask, y, np.ones_like(learnable))
     return checked
-
-
-def _class_sizes(y: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.bincount(y[y >= 0])
 
 
 def check_mask(

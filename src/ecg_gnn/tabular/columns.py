@@ -14,6 +14,9 @@ from ecg_gnn.system.checks import InputError, did_you_mean
 Column = list[str | None] | NDArray[np.float64]
 """Texts as the file has them, or numbers where a file has numbers (NaN: missing)."""
 
+Pairs = NDArray[np.int64]
+"""Edges as pairs of node numbers, ``[E, 2]``."""
+
 # As files write "no value"; a node may be called NA (Namibia), but not nothing or NaN.
 _MISSING = frozenset(["", "na", "n/a", "nan", "null", "none"])
 

@@ -18,8 +18,7 @@ from ecg_gnn.reading import (
     refusing,
 )
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.tabular.columns import Column
-from ecg_gnn.tabular.node_names import Pairs
+from ecg_gnn.tabular.columns import Column, Pairs
 
 _COMPRESSED = {"csr": csr_array, "csc": csc_array}
 _MATRIX = "a sparse matrix as scipy.sparse.save_npz writes it (csr, csc or coo)"
