@@ -9,7 +9,7 @@ from ecg_gnn import ECGConv, EvolveGraph, load_dataset
 
 
 class TwoLayers(nn.Module):
-    """Any convolution of PyG, on two graphs in parallel."""
+    """Two layers of a PyG convolution, each on two graphs in parallel."""
 
     def __init__(self, num_features: int, num_classes: int) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class TwoLayers(nn.Module):
 
 
 def test_accuracy(ecg_edge_index: Tensor) -> float:
-    """Train, keep the step that is best on validation, and test that one."""
+    """Train, and give the test accuracy of the step that is best on validation."""
     torch.manual_seed(0)
     model = TwoLayers(data.num_features, dataset.num_classes)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2, weight_decay=5e-4)

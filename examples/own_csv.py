@@ -1,4 +1,4 @@
-"""Two CSV files to predictions: what `ecg-gnn data import`, `fit`, `predict` do."""
+"""From two CSV files to predictions, as `ecg-gnn data import`, `fit`, `predict` do."""
 
 import csv
 from pathlib import Path
@@ -13,7 +13,7 @@ from ecg_gnn.inference import (
 )
 from ecg_gnn.tabular import ImportOptions, import_files, read_table
 
-# Stands for your files: 300 things, the last 30 of which nobody knew at first.
+# In place of your files: 300 nodes, of which the last 30 arrive later.
 made = csbm(nodes=300, classes=3, degree=6, homophily=0.1, signal=2.0, features=4)
 colour = {f"n{n}": ("red", "green", "blue")[y] for n, y in enumerate(made.y.tolist())}
 rows = [[f"n{n}", *row] for n, row in enumerate(made.x.tolist())]
@@ -21,14 +21,14 @@ pairs = [(u, v) for u, v in made.edge_index.t().tolist() if u < v]
 
 
 def write(path: Path, header: str, rows: list[list[object]]) -> Path:
-    """A CSV file; your own come from a database or a spreadsheet."""
+    """Write a CSV file; yours come from a database or a spreadsheet."""
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([header.split(), *rows])
     return path
 
 
 def show(what: str, found: Predictions) -> None:
-    """How many of the predicted colours are the true ones."""
+    """Print how many of the predicted colours are right."""
     guesses = zip(found.ids, found.columns()["predicted"], strict=True)
     right = sum(colour[node] == guess for node, guess in guesses)
     print(f"{what}: {right} of {len(found.ids)} right")
@@ -36,7 +36,7 @@ def show(what: str, found: Predictions) -> None:
 
 with TemporaryDirectory() as name:
     folder, columns = Path(name), "id height width depth weight"
-    # Every tenth has no colour yet: those are the first to predict.
+    # Every tenth has no colour yet, and is predicted first.
     known = [[*row, colour[row[0]] if n % 10 else ""] for n, row in enumerate(rows)]
     joins = [
         [[f"n{u}", f"n{v}"] for u, v in pairs if (v < 270) == old] for old in (1, 0)

@@ -1,4 +1,4 @@
-"""An embedder of your own: any class with four members; a dataclass is cached, too."""
+"""An embedder of your own: a class with four members, cached if it is a dataclass."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The main job in a few lines: the plain network, ECG and its controls, compared."""
+"""Compare the plain network, ECG and its controls in a few lines."""
 
 from ecg_gnn import ModelConfig, RunConfig, TrainConfig, run
 

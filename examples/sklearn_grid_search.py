@@ -11,7 +11,7 @@ train, test = train_test_split(nodes, stratify=classes, random_state=0)
 
 search = GridSearchCV(
     ECGClassifier(graph=dataset.data(), steps=40, lr=1e-2, hidden=32, layers=1),
-    # "none" is the plain GNN: the search itself says whether the evolved graph pays.
+    # "none" is the plain GNN: the search itself says whether the evolved graph helps.
     {"embedding": ["none", "mlp"], "model": ["gcn", "sage"]},
     cv=3,
 ).fit(train, classes[train])

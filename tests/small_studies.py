@@ -8,12 +8,11 @@ from ecg_gnn.config.run_config import flatten, replaced
 from ecg_gnn.data import CATALOGUE
 from ecg_gnn.study.grid import recipe_cells
 from ecg_gnn.study.recipe import recipe_from_dict
+from ecg_gnn.study.records import Result
 from ecg_gnn.study.store import (
     Configuration,
-    Curves,
     DatasetInfo,
     Failed,
-    Result,
     StoredUnit,
     StoreWriter,
 )
@@ -149,7 +148,9 @@ def result(test, val=None, variant=BASELINE, statistics=None, task="train"):
         peak_memory_mb=None,
         evolved_statistics=[statistics] * len(variant.graphs),
         provenance={"torch": "2.0"},
-        curves=Curves.of([0.5, None], [0.25, 0.5], [0.75, 1.0]) if trained else None,
+        losses=[0.5, None] if trained else [],
+        val_scores=[0.25, 0.5] if trained else [],
+        test_scores=[0.75, 1.0] if trained else [],
     )
 
 

@@ -13,7 +13,8 @@ from ecg_bench.pyg_net import LAYERS, PyGNet
 from ecg_bench.step_timing import Cell, bench_train, default_cells
 from ecg_gnn import cli
 from ecg_gnn.kernels import Adjacency, using_engine
-from ecg_gnn.nn import BenchmarkNet, GraphInput, NetworkSpec
+from ecg_gnn.nn import GraphInput, NetworkSpec
+from ecg_gnn.nn.benchmark_net import BenchmarkNet
 
 CPU = torch.device("cpu")
 NUM_NODES = 40

@@ -1,15 +1,13 @@
 """Training by batches from the command line."""
 
 import json
-import os
 
-import numpy as np
 import pytest
 import torch
 
 from ecg_gnn.pipeline import classification
 from ecg_gnn.scale import BatchTraining
-from small_runs import BOARD, RUN, ring_arrays
+from small_runs import BOARD, RUN
 
 FIT = ["fit", "--dataset", BOARD, "--model", "sage", "--steps", "2", "--json"]
 BATCHES = [*RUN, "--batch-size", "12", "--fanout", "3,2", "--out", "run"]
@@ -72,16 +70,6 @@ def test_out_of_memory_says_what_to_lower(ecg_gnn, monkeypatch):
     assert (status, out) == (1, "")
     (line,) = [line for line in err.splitlines() if line.startswith("error")]
     assert "are left on cpu: lower --batch-size (now 12), --fanout or --hidden" in line
-
-
-def test_features_that_are_cut_short(refused, tmp_path):
-    arrays = ring_arrays()
-    x = arrays.pop("node_features").astype(np.float32)
-    np.savez(tmp_path / "big.npz", **arrays)
-    np.save(tmp_path / "big.node_features.npy", x)
-    os.truncate(tmp_path / "big.node_features.npy", 140)
-    line = refused("run", "--dataset", tmp_path / "big.npz", "--batch-size", "4")
-    assert "big.node_features.npy must have the 144 bytes of its shape" in line
 
 
 @pytest.mark.filterwarnings("default:full batches")

@@ -50,7 +50,9 @@ def test_mistakes_are_one_line(refused, tmp_path):
     assert "does not exist" in refused(*figure, "--out", "f.png")
     HandmadeStore(tmp_path / "s.sqlite").writer.close()
     assert "nothing to report" in refused("study", "report", *store)
-    assert "needs an ECG variant" in refused(*figure, "--out", "f.png")
+    assert "no finished records for the figure 'effects'" in refused(
+        *figure, "--out", "f.png"
+    )
     assert "'out' must end in one of" in refused(*figure, "--out", "f.gif")
     assert "'figure' must be one of" in refused(
         "study", "figure", "effect", *store, "--out", "f.png"
@@ -64,6 +66,6 @@ def test_mistakes_are_one_line(refused, tmp_path):
     assert "'recipe' must be one of" in refused(
         "study", "report", *store, "--recipe", "none"
     )
-    assert "no record of embedding" in refused(
+    assert "'embedding' must be one of" in refused(
         "study", "figure", "tsne", *store, "--out", "f.png"
     )

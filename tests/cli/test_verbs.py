@@ -18,7 +18,7 @@ CONTRACTED = {
     ("homophily",): "--dataset --data-root --embedding --k --self-loops --json",
     ("data", "list"): "--data-root --json",
     ("data", "info"): "NAME --data-root --json",
-    ("data", "check"): "NAME_OR_FILE --data-root --json",
+    ("data", "check"): "NAME --data-root --json",
     ("data", "get"): "NAME --data-root --out",
     ("bench", "knn"): "--nodes --dim --k --data --rounds --device --json",
 }

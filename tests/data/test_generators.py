@@ -2,8 +2,13 @@ import numpy as np
 import pytest
 import torch
 
-from ecg_gnn.data import csbm, load_dataset, minesweeper_gen
-from ecg_gnn.data.generators import king_grid, look_alikes, minesweeper_features
+from ecg_gnn.data import csbm, load_dataset
+from ecg_gnn.data.generators import (
+    king_grid,
+    look_alikes,
+    minesweeper_features,
+    minesweeper_gen,
+)
 from ecg_gnn.system.checks import InputError
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ecg_gnn.data import read_npz
+from ecg_gnn.data.graph_storage import read_npz
 from ecg_gnn.system.checks import InputError
 
 

@@ -4,8 +4,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ecg_gnn.data import load_dataset, stratified_splits
-from ecg_gnn.data.splits import fewer_labels
+from ecg_gnn.data import load_dataset
+from ecg_gnn.data.splits import fewer_labels, stratified_splits
 from ecg_gnn.system.checks import InputError
 
 

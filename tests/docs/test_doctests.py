@@ -12,7 +12,8 @@ import torch
 
 import ecg_gnn
 from documented import GUIDE
-from ecg_gnn.config import SECTIONS, RunConfig
+from ecg_gnn.config import RunConfig
+from ecg_gnn.config.run_config import SECTIONS
 
 SHOWN = re.findall(r"^::: (\S+)$", (GUIDE / "api.md").read_text(), re.MULTILINE)
 # What the page says that its examples assume.

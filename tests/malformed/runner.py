@@ -15,8 +15,8 @@ from unittest import mock
 import psutil
 import typer
 
-from ecg_gnn import cli as cli_app
 from ecg_gnn.cli import main
+from ecg_gnn.cli import verbs as cli_app
 
 SECONDS = 30
 GIBIBYTE = 1 << 30

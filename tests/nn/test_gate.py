@@ -5,16 +5,9 @@ import torch
 from torch_geometric.nn import GCNConv
 
 from ecg_gnn.kernels import Adjacency, using_engine
-from ecg_gnn.nn import (
-    MODULES,
-    ECGConv,
-    GraphInput,
-    NetworkSpec,
-    NodeGate,
-    ParallelModules,
-    build_network,
-    traits_of,
-)
+from ecg_gnn.nn import ECGConv, GraphInput, NetworkSpec, build_network, traits_of
+from ecg_gnn.nn.benchmark_net import MODULES
+from ecg_gnn.nn.network import NodeGate, ParallelModules
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
 from toy_graphs import directed_edges, graph_input, random, undirected_edges

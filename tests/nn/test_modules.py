@@ -14,8 +14,7 @@ from torch_geometric.nn import (
 )
 
 from ecg_gnn.kernels import Adjacency
-from ecg_gnn.nn import MODULES, FeedForward
-from ecg_gnn.nn.benchmark_net import NUM_HEADS
+from ecg_gnn.nn.benchmark_net import MODULES, NUM_HEADS, FeedForward
 from toy_graphs import dense, directed_edges, random, undirected_edges
 
 NUM_NODES, CHANNELS = 17, 16

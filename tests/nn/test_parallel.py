@@ -4,8 +4,10 @@ import pytest
 import torch
 
 from ecg_gnn.kernels import Adjacency
-from ecg_gnn.nn import MODULES, GraphInput, NetworkSpec, ParallelModules, TunedNet
-from ecg_gnn.nn.benchmark_net import BenchmarkNet
+from ecg_gnn.nn import GraphInput, NetworkSpec
+from ecg_gnn.nn.benchmark_net import MODULES, BenchmarkNet
+from ecg_gnn.nn.network import ParallelModules
+from ecg_gnn.nn.tuned_net import TunedNet
 from toy_graphs import dense, directed_edges, graph_input, random
 
 NUM_NODES, CHANNELS = 17, 16

@@ -10,9 +10,11 @@ from ecg_gnn.config import EvolveConfig
 from ecg_gnn.data import load_dataset
 from ecg_gnn.embed import EmbeddingCache, MLPEmbedder, embed_nodes
 from ecg_gnn.kernels import Adjacency
-from ecg_gnn.nn import GraphInput, NetworkSpec, TunedNet
-from ecg_gnn.pipeline import Workspace, embed, evolve, make_embedder
+from ecg_gnn.nn import GraphInput, NetworkSpec
+from ecg_gnn.nn.tuned_net import TunedNet
+from ecg_gnn.pipeline import Workspace, embed, evolve
 from ecg_gnn.pipeline.cross_fit import leave_out
+from ecg_gnn.pipeline.workspace import make_embedder
 from ecg_gnn.system.seeds import derive_seed
 from small_runs import edges_of, resolved, train_one
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ecg_gnn.pipeline.cross_fit import assign_folds
+from ecg_gnn.pipeline.cross_fit import assign_folds, check_folds
 from ecg_gnn.system.checks import InputError
 
 
@@ -32,4 +32,4 @@ def test_the_seed_decides():
 def test_more_folds_than_nodes_are_refused():
     message = r"'cross_fit' must be in \[2, 23\], the number of .* \(got 24\)"
     with pytest.raises(InputError, match=message):
-        assign_folds(train_mask(), 24, seed=0)
+        check_folds(train_mask(), 24)

@@ -83,23 +83,6 @@ def test_a_lost_worker_is_one_line():
         list(batches)
 
 
-class RefusingInputs:
-    """Features that cannot be read."""
-
-    y = torch.zeros(40, dtype=torch.long)
-
-    def for_training(self, *_):
-        raise InputError("x.npy: must have 1088 bytes (got 500)")
-
-
-@pytest.mark.parametrize("workers", [0, 1])
-def test_what_a_worker_refuses_is_one_line(workers):
-    make = replace(batch_maker(), inputs=RefusingInputs())
-    with pytest.raises(InputError) as refused:
-        next(make.in_order(range(4), workers))
-    assert str(refused.value) == "x.npy: must have 1088 bytes (got 500)"
-
-
 def test_other_errors_are_not_hidden():
     make = replace(batch_maker(), sampler=None)
     with pytest.raises(AttributeError):

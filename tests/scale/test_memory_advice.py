@@ -3,20 +3,18 @@
 import pytest
 import torch
 
-from batch_trainings import MODELS, network_for, plain_task
+from batch_trainings import MODELS
 from ecg_gnn.config import RunConfig
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import GraphInput, NetworkSpec, build_network
-from ecg_gnn.pipeline.classification import full_step_advice, full_step_bytes
+from ecg_gnn.pipeline.classification import full_step_bytes, step_advice
 from ecg_gnn.system import machine
 from ecg_gnn.system.machine import explaining
 from toy_graphs import directed_edges
 
 
 def full_advice(**options):
-    task = plain_task()
-    config = RunConfig(device="cpu")
-    return full_step_advice(network_for(task, **options), task.graphs, config)
+    return step_advice(40, RunConfig.of(device="cpu", **options))
 
 
 def test_a_full_batch_is_told_to_be_cut(monkeypatch):

@@ -361,7 +361,7 @@ WRONG = [
     ),
     ({"variants": ["none"]}, r"'variants' must be one of .*baseline"),
     ({"datasets": ["tolokres"]}, r"did you mean 'tolokers'"),
-    ({"datasets": [3]}, r"'datasets' must be names"),
+    ({"datasets": [3]}, r"'datasets' must be of type str"),
     ({"preset": "papr"}, r"'preset' must be one of \['quick', 'paper'\]"),
     ({"task": "guess"}, r"'task' must be one of \['train', 'statistics'\]"),
     ({"settings": {"model.width": 3}}, r"'a key of settings' must be one of"),

@@ -4,17 +4,6 @@ import pytest
 import torch
 
 from ecg_gnn.system import machine
-from ecg_gnn.system.checks import InputError
-
-
-def test_budgets(monkeypatch):
-    cpu = torch.device("cpu")
-    monkeypatch.setattr(machine, "available_bytes", lambda device: 1000)
-    assert machine.memory_budget(None, cpu) == 500
-    assert machine.memory_budget(None, torch.device("cuda")) == 800
-    assert machine.memory_budget(7, cpu) == 7
-    with pytest.raises(InputError, match=r"'memory' must be in \[1, inf\) \(got 0\)"):
-        machine.memory_budget(0, cpu)
 
 
 def test_available_memory_is_below_the_machines(monkeypatch, tmp_path):

@@ -8,7 +8,6 @@ import torch.nn.functional as F
 
 from ecg_gnn.kernels import Adjacency, using_engine
 from ecg_gnn.nn import SPECIALISED, GraphInput, traits_of
-from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import LabelInput, LoopSettings, Training, training
 from ecg_gnn.train.training import run_step
@@ -100,12 +99,6 @@ def test_without_label_input_nothing_changes():
     task = make_task(3)
     assert training_input(task) == (task.x, None)
     assert evaluation_input(task) is features_alone(task) is task.x
-
-
-@pytest.mark.parametrize("rate", [-0.1, 1.0])
-def test_all_labels_cannot_be_input(rate):
-    with pytest.raises(InputError, match=r"'label_input' must be in \[0, 0.99\]"):
-        LabelInput(rate=rate, num_classes=2)
 
 
 # --- No leakage -----------------------------------------------------------------------

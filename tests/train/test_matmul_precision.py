@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.train import PRECISIONS, computing_in, default_precision
+from ecg_gnn.train import computing_in, default_precision
+from ecg_gnn.train.loop import PRECISIONS
 
 CPU = torch.device("cpu")
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, roc_auc_score
 
 from ecg_gnn.system.checks import METRIC_NAMES, default_metric, metric_label
-from ecg_gnn.train import METRICS, accuracy, roc_auc, score_probabilities
-from ecg_gnn.train.training_task import supervised_loss
+from ecg_gnn.train import METRICS, score_probabilities
+from ecg_gnn.train.training_task import accuracy, roc_auc, supervised_loss
 from toy_graphs import random
 
 

@@ -7,9 +7,9 @@ from safetensors.torch import load_file, save_file
 from ecg_gnn.kernels import StepSeeds
 from ecg_gnn.kernels.hashing import hashes
 from ecg_gnn.nn import benchmark_net
+from ecg_gnn.system.seeds import derive_seed
 from ecg_gnn.train import LoopSettings, Training, computing_in
 from ecg_gnn.train.state import Weights
-from ecg_gnn.train.steps import StepProgram
 from toy_graphs import make_network, make_task, train
 
 
@@ -67,9 +67,7 @@ def test_neighbouring_seeds_do_not_share_their_masks():
     """A hash of place and seed alone would repeat itself one place further on."""
 
     def first_mask(seed):
-        program = StepProgram(lambda: None, torch.device("cpu"), seed)
-        derived = program.device_seed(seed)
-        seeds = StepSeeds(derived, torch.device("cpu"))
+        seeds = StepSeeds(derive_seed(seed, "steps"), torch.device("cpu"))
         with seeds.step():
             return hashes(1000, seeds.next())
 

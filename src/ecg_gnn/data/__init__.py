@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from ecg_gnn.data.dataset import make_dataset as make_dataset
     from ecg_gnn.data.description import describe as describe
     from ecg_gnn.data.generators import csbm as csbm
-    from ecg_gnn.data.generators import minesweeper_gen as minesweeper_gen
-    from ecg_gnn.data.graph_storage import read_npz as read_npz
     from ecg_gnn.data.graph_storage import write_npz as write_npz
-    from ecg_gnn.data.splits import stratified_splits as stratified_splits
 else:
     __getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -144,7 +144,7 @@ def check_masks(
             raise InputError(f"{source}: {needed} {got}")
     learnable = np.bincount(y[y >= 0]) >= _MIN_CLASS_SIZE
     _check_classes(source, "train_masks", train, y, learnable)
-    if metric == "roc_auc":
+    if metric == "roc_auc":  # needs both classes in every part
         for key, mask in zip(MASK_KEYS, checked, strict=True):
             _check_classes(source, key, mask, y, np.ones_like(learnable))
     return checked

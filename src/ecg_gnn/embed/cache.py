@@ -19,7 +19,7 @@ from torch_geometric.data import Data
 
 from ecg_gnn._version import NUMERICS
 from ecg_gnn.embed.plain import PrecomputedEmbedder
-from ecg_gnn.embed.protocol import Embedder, KeepableEmbedder, SplitMasks, as_trained
+from ecg_gnn.embed.protocol import Embedder, SplitMasks, as_trained
 from ecg_gnn.kernels import current_engine
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import atomic_path, content_hash
@@ -96,7 +96,7 @@ def fit_or_load(
             return stored
     shared = (shown.x, shown.edge_index)  # with every other embedder
     versions = [tensor._version for tensor in shared]
-    fitted = embedder.fit(shown, split, seed=seed)
+    fitted: Any = embedder.fit(shown, split, seed=seed)
     tensors = {EMBEDDING: _embedding(fitted, shown)}
     if [tensor._version for tensor in shared] != versions:
         raise InputError(
@@ -104,7 +104,6 @@ def fit_or_load(
             f"{type(embedder).__name__}, which writes into them)"
         )
     if keep:
-        assert isinstance(fitted, KeepableEmbedder)
         tensors[KEPT] = torch.ones(1)
         for name, tensor in fitted.keep(data.x).items():
             tensors[f"{KEPT}.{name}"] = as_trained(tensor)

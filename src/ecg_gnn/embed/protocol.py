@@ -6,7 +6,6 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from ecg_gnn.config import RunConfig
 from ecg_gnn.system.checks import InputError
 
 
@@ -73,24 +72,14 @@ embedding whichever nodes come with it.
 
 
 class StoredEmbedder(NamedTuple):
-    """What is kept of a fitted embedder, to embed nodes that come later."""
+    """What is kept of a fitted embedder, to embed nodes that come later.
+
+    Such an embedder's ``keep`` gives everything fitted, by name, and its class's
+    ``restore`` makes of that what embeds.
+    """
 
     tensors: Mapping[str, Tensor]  # everything fitted, by name
     embed: EmbedRows
-
-
-@runtime_checkable
-class KeepableEmbedder(Embedder, Protocol):
-    """An embedder that can be kept, and embeds nodes that come later."""
-
-    def keep(self, x: Tensor) -> Mapping[str, Tensor]:
-        """Everything fitted, by name, given the features it was fitted to."""
-
-    @classmethod
-    def restore(
-        cls, tensors: Mapping[str, Tensor], config: RunConfig, in_channels: int
-    ) -> EmbedRows:
-        """What embeds nodes that come later, from what ``keep`` gave."""
 
 
 def load_weights(module: nn.Module, tensors: Mapping[str, Tensor]) -> None:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ecg_gnn.evolve.homophily import label_informativeness as label_informativeness
     from ecg_gnn.evolve.homophily import node_homophily as node_homophily
     from ecg_gnn.evolve.knn import EvolvedGraph as EvolvedGraph
-    from ecg_gnn.evolve.knn import KnnGraph as KnnGraph
     from ecg_gnn.evolve.knn import knn_graph as knn_graph
     from ecg_gnn.evolve.knn import knn_search as knn_search
 else:

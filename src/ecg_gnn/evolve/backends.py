@@ -1,15 +1,14 @@
 """The searches that ``--knn`` can name, in one table, and which of them ``auto`` means.
 
 A backend is one entry of ``BACKENDS``; its name also stands where the setting is
-declared, in ``config.embedders``, and a test holds both together.
+declared, in ``config.embedders``, and a test holds both together. All but the exact one
+may miss neighbours, and hold an index of faiss in the host's memory.
 """
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -27,60 +26,35 @@ EXACT_SECONDS = 20
 score in the end."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Backend:
-    """A way to find the neighbours of all nodes."""
-
-    name: str
-    search: Callable[[Search], tuple[Tensor, float | None]]
-    """Gives the neighbours [N, k] and, if it is approximate, their recall."""
-    approximate: bool = True
-    """Neighbours may be missed, and an index is held in the host's memory."""
-    package: str | None = None
-    """A package of the extra ``ann`` that it needs."""
-
-    @property
-    def is_installed(self) -> bool:
-        return self.package is None or find_spec(self.package) is not None
-
-
-def _exact(search: Search) -> tuple[Tensor, None]:
-    return nearest(search), None
-
-
-_IVF = partial(search_approximately, "ivf")
-_HNSW = partial(search_approximately, "hnsw")
-BACKENDS = {
-    backend.name: backend
-    for backend in (
-        Backend(name="exact", search=_exact, approximate=False),
-        Backend(name="ivf", search=_IVF, package="faiss"),
-        Backend(name="hnsw", search=_HNSW, package="faiss"),
-    )
+BACKENDS: dict[str, Callable[[Search], tuple[Tensor, float | None]]] = {
+    "exact": lambda search: (nearest(search), None),
+    "ivf": partial(search_approximately, "ivf"),
+    "hnsw": partial(search_approximately, "hnsw"),
 }
+"""Each gives the neighbours [N, k] and, if it is approximate, their recall."""
 KNN_BACKENDS = ("auto", *BACKENDS)
 _INDEX = "ivf"
 """What ``auto`` uses where an exact search takes too long."""
 
 
-def choose_backend(knn: str, num_nodes: int, dim: int, device: str) -> Backend:
+def choose_backend(knn: str, num_nodes: int, dim: int, device: str) -> str:
     """The backend asked for, or the one that ``auto`` means for rows of such a size.
 
     Raises:
         InputError: An index was asked for that does not fit or is not installed.
     """
-    exact, backend = BACKENDS["exact"], BACKENDS[_INDEX if knn == "auto" else knn]
-    if not backend.approximate:
-        return backend
+    if knn == "exact":
+        return knn
     seconds = exact_seconds(num_nodes, dim, device)
     if knn == "auto" and (num_nodes <= EXACT_NODES or seconds <= EXACT_SECONDS):
-        return exact
+        return "exact"
     needed, free = index_bytes(num_nodes, dim), available_bytes(torch.device("cpu"))
-    if backend.is_installed and needed <= free:
-        return backend
+    is_installed = find_spec("faiss") is not None
+    if is_installed and needed <= free:
+        return _INDEX if knn == "auto" else knn
     if knn == "auto":
         reason = "pip install 'ecg-gnn[ann]' for an approximate search"
-        if backend.is_installed:
+        if is_installed:
             has = f"{size_text(needed)}, {size_text(free)} can be had"
             reason = f"an approximate search needs {has}"
         warnings.warn(
@@ -88,12 +62,12 @@ def choose_backend(knn: str, num_nodes: int, dim: int, device: str) -> Backend:
             f"{duration(seconds)} ({reason})",
             stacklevel=2,
         )
-        return exact
-    if not backend.is_installed:
-        raise MissingExtraError(str(backend.package), "ann", f"'knn' {backend.name!r}")
+        return "exact"
+    if not is_installed:
+        raise MissingExtraError("faiss", "ann", f"'knn' {knn!r}")
     raise InputError(
         f"'knn' must be exact, which needs less memory, or the embeddings narrower "
-        f"by a factor of {needed / max(1, free):.1f} (got {backend.name!r}, which "
+        f"by a factor of {needed / max(1, free):.1f} (got {knn!r}, which "
         f"needs {size_text(needed)} where {size_text(free)} can be had)"
     )
 
@@ -101,20 +75,14 @@ def choose_backend(knn: str, num_nodes: int, dim: int, device: str) -> Backend:
 # --- How fast exact searches are ------------------------------------------------------
 
 
-class Rate(NamedTuple):
-    """Multiplications a second, and what selecting costs per pair, in those."""
-
-    value: float
-    selection: int
-
-
 RATES = {
-    "cpu": Rate(1.8e11, 150),  # 100,000 x 32 in 10 s on two cores
+    "cpu": (1.8e11, 150),  # 100,000 x 32 in 10 s on two cores
     # On an H200, the product and selection of 48,921 x 512 take 77 ms in plain torch;
     # the whole search, which is these and exact comparisons of few, was not timed.
-    "cuda": Rate(2e13, 340),
+    "cuda": (2e13, 340),
 }
-"""Fixed, so that what ``auto`` chooses depends on no clock. A search among N rows of D
+"""Multiplications a second, and what selecting costs per pair, in those. Fixed, so that
+what ``auto`` chooses depends on no clock. A search among N rows of D
 numbers compares N x N pairs; a pair takes D multiplications and a selection.
 ``benchmarks/scale/knn_rates.py`` measures both on the device at hand."""
 
@@ -124,5 +92,5 @@ def exact_seconds(num_nodes: int, dim: int, device: str) -> float:
 
     Devices that nobody measured are taken for CPUs.
     """
-    rate = RATES.get(device, RATES["cpu"])
-    return float(num_nodes) ** 2 * (dim + rate.selection) / rate.value
+    rate, selection = RATES.get(device, RATES["cpu"])
+    return float(num_nodes) ** 2 * (dim + selection) / rate

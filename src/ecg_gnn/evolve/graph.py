@@ -126,13 +126,10 @@ class EvolveGraph(BaseTransform):  # type: ignore[misc]  # PyG has no usable typ
                 check_choice("source", self.source, tensors)
         elif not isinstance(self.source, Tensor):
             z = self.source(data)
-        if not isinstance(z, Tensor) or z.dim() != 2:
+        if not isinstance(z, Tensor) or len(z) != data.num_nodes:
             got = list(z.shape) if isinstance(z, Tensor) else type(z).__name__
-            raise InputError(f"'source' must give a tensor [N, D] (got {got})")
-        if z.size(0) != data.num_nodes:
             raise InputError(
-                f"'source' must give one row per node, {data.num_nodes} "
-                f"(got {z.size(0)})"
+                f"'source' must give one row per node, {data.num_nodes} (got {got})"
             )
         names = ("metric", "self_loops", "symmetric", "seed", "knn")
         options = {name: getattr(self, name) for name in names}

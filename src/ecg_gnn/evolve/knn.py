@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecg_gnn.evolve.backends import KNN_BACKENDS, choose_backend
+from ecg_gnn.evolve.backends import BACKENDS, KNN_BACKENDS, choose_backend
 from ecg_gnn.evolve.exact.canonical import canonicalise
 from ecg_gnn.evolve.exact.nearest import Search
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
@@ -146,14 +146,14 @@ def knn_search(
         none = torch.empty((num_nodes, 0), dtype=torch.long, device=home)
         return KnnGraph(_edges_of(none, self_loops, symmetric))
     backend = choose_backend(knn, num_nodes, dim, home.type)
-    place = torch.device("cpu") if backend.approximate else home  # of its index
-    with explaining(_what_to_lower, backend.name, num_nodes, dim):
+    place = home if backend == "exact" else torch.device("cpu")  # of its index
+    with explaining(_what_to_lower, backend, num_nodes, dim):
         canonical = canonicalise(z.to(place), metric)
         report = _counter(num_nodes, progress)
         search = Search(canonical, others, seed, num_rows, report)
-        neighbours, recall = backend.search(search)
+        neighbours, recall = BACKENDS[backend](search)
         edges = _edges_of(neighbours.to(home), self_loops, symmetric)
-    return KnnGraph(edges, backend.name, recall)
+    return KnnGraph(edges, backend, recall)
 
 
 def _checked(z: Embeddings) -> Tensor:

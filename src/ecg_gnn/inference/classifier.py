@@ -208,12 +208,14 @@ def fit_classifier(
         # Step 1 is needed twice, for the graph and for nodes that come later.
         cache = workspace.cache or EmbeddingCache(Path(temporary))
         workspace = replace(workspace, cache=cache)
-        kept, evolved = None, []
+        around = dataset, split, config, workspace
+        z = embedder = evolved = None
         if entry_of(embedding).can_be_kept:
-            kept = embed_for_new_nodes(embedding, dataset, split, config, workspace)
+            z, embedder = embed_for_new_nodes(embedding, *around)
         if embedding != "none":
-            evolved = [evolve(embedding, dataset, split, config, workspace)]
-        job = Classification(split, evolved, checkpoint, class_weights)
+            evolved = evolve(embedding, *around)
+        graphs = [] if evolved is None else [evolved]
+        job = Classification(split, graphs, checkpoint, class_weights)
         ((network, result),) = classify(dataset, [job], config, workspace)
     fitted = GraphClassifier(
         config=config,
@@ -221,9 +223,9 @@ def fit_classifier(
         num_classes=dataset.num_classes,
         x=dataset.x,
         edge_index=dataset.edge_index,
-        z=None if kept is None else kept.z,
-        evolved=evolved[0].edge_index if evolved else None,
-        embedder=None if kept is None else kept.embedder,
+        z=z,
+        evolved=None if evolved is None else evolved.edge_index,
+        embedder=embedder,
         labels=label_columns(config, dataset, split),
         network=network.cpu().double().eval(),
     )

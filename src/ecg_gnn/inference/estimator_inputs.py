@@ -70,7 +70,6 @@ class NodeEstimator(BaseEstimator):  # type: ignore[misc]  # no types
     classifier_: GraphClassifier | Ensemble
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn may give it."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags

@@ -95,7 +95,6 @@ class EmbeddedMember(Member):
     def predict_rows(
         self, inputs: GraphInputs, target: Target, known: Bools, rows: Numbers
     ) -> Floats:
-        """See ``Member``."""
         wider = self.embedding.added_to(inputs, self.use)
         return self.inner.predict_rows(wider, target, known, rows)
 
@@ -114,7 +113,6 @@ class EmbeddedMember(Member):
 
     @classmethod
     def from_state(cls, width: int, plain: Plain, tensors: Tensors) -> Self:
-        """See ``state``."""
         config, name = RunConfig.from_dict(plain["config"]), plain["embedding"]
         kept, channels = below(tensors, "embedder"), int(plain["channels"])
         embedder = restore_embedder(name, kept, config, channels)
@@ -152,10 +150,11 @@ class Embeddings:
         asked = {"embedding": name, "model": "sage", "embed_steps": _EMBED_STEPS}
         config = fit_settings(dataset, seed=self.seed, device=self.device, **asked)
         split = dataset.split(0)
-        kept = embed_for_new_nodes(name, dataset, split, config, workspace)
-        graph = evolve_embedding(kept.z, name, dataset, split, config, workspace)
-        index = kept.z.float(), graph.edge_index
-        return Embedding(name, config, dataset.num_features, kept.embedder, *index)
+        around = dataset, split, config, workspace
+        z, embedder = embed_for_new_nodes(name, *around)
+        graph = evolve_embedding(z, name, dataset, split, config, workspace)
+        index = z.float(), graph.edge_index
+        return Embedding(name, config, dataset.num_features, embedder, *index)
 
 
 def embedded_candidates(

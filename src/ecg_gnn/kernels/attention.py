@@ -17,7 +17,6 @@ from ecg_gnn.kernels import compiled, engine
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.engine import Grads, Kept, differentiable, linear_map
 from ecg_gnn.kernels.neighbour_sums import edge_dot, weighted_sum
-from ecg_gnn.system.checks import InputError
 
 
 def additive_attention(
@@ -29,9 +28,11 @@ def additive_attention(
     ``[N, C, H]``, like the result: a head is every H-th channel.
     """
     heads, slope = values.size(-1), float(negative_slope)
-    nodes, kind = adjacency.num_nodes, values.dtype
-    _check("values", values, adjacency, (nodes, *values.shape[1:]), kind)
-    _check("scores", scores, adjacency, (nodes, 2, heads), kind)
+    # Compiled kernels take it on trust.
+    assert scores.shape == (adjacency.num_nodes, 2, heads)
+    assert len(scores) == len(values)
+    assert scores.dtype == values.dtype
+    assert scores.device == values.device == adjacency.device
     if (fast := _fast(adjacency, values)) is not None:
         passes = fast.additive_forward, fast.additive_backward
         return _fused(*passes, (adjacency, slope), scores, values)
@@ -44,9 +45,9 @@ def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
 
     Packed are the query, read at targets, key and value, at sources: ``[N, 3, C, H]``.
     """
-    _, _, channels, heads = packed.shape
-    expected = (adjacency.num_nodes, 3, channels, heads)
-    _check("packed", packed, adjacency, expected, packed.dtype)
+    channels = packed.size(2)
+    assert packed.shape[:2] == (adjacency.num_nodes, 3)
+    assert packed.device == adjacency.device
     if (fast := _fast(adjacency, packed[:, 0])) is not None:
         return _fused(fast.dot_forward, fast.dot_backward, (adjacency,), packed)
     query, key, values = packed.unbind(1)
@@ -88,21 +89,6 @@ def _attend(adjacency: Adjacency, scores: Tensor, values: Tensor) -> Tensor:
         weight = adjacency.edge_weight.to(precise).log()
         scores = scores + weight[:, None].to(scores.dtype)
     return weighted_sum(adjacency, edge_softmax(adjacency, scores), values)
-
-
-def _check(
-    name: str,
-    tensor: Tensor,
-    adjacency: Adjacency,
-    shape: tuple[int, ...],
-    dtype: torch.dtype,
-) -> None:
-    """A row per node, alike and in one place: compiled kernels take it on trust."""
-    found = (list(tensor.shape), tensor.dtype, tensor.device)
-    allowed = (list(shape), dtype, adjacency.device)
-    if found != allowed:
-        said, got = (f"{s} of {kind} on {place}" for s, kind, place in (allowed, found))
-        raise InputError(f"{name!r} must be {said} (got {got})")
 
 
 def _segment_sum(offsets: Tensor, rows: Tensor) -> Tensor:

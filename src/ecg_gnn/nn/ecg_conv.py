@@ -8,8 +8,6 @@ from torch import Tensor, nn
 from ecg_gnn.nn.network import GATES, make_gate
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 
-ConvFactory = Callable[[int, int], nn.Module]
-
 
 class ECGConv(nn.Module):
     r"""Run one convolution on each graph and project the results together.
@@ -46,7 +44,7 @@ class ECGConv(nn.Module):
         self,
         in_channels: int,
         out_channels: int,
-        conv: ConvFactory,
+        conv: Callable[[int, int], nn.Module],
         num_evolved: int = 1,
         gate: str = "none",
     ) -> None:

@@ -10,10 +10,10 @@ from ecg_gnn.config import ModelConfig, known
 from ecg_gnn.config.classify_settings import selectable
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn.benchmark_net import MODULES, NUM_HEADS, BenchmarkNet, GraphModule
-from ecg_gnn.nn.network import GATES, GraphInput, Network, NetworkSpec, Options, Traits
+from ecg_gnn.nn.network import GraphInput, Network, NetworkSpec, Options, Traits
 from ecg_gnn.nn.specialised import SPECIALISED
-from ecg_gnn.nn.tuned_net import NORMS, TUNED_CONVS, TUNED_OPTIONS, TunedNet
-from ecg_gnn.system.checks import InputError, check_choice, check_in_range
+from ecg_gnn.nn.tuned_net import TUNED_CONVS, TUNED_OPTIONS, TunedNet
+from ecg_gnn.system.checks import InputError, check_choice
 
 
 def traits_of(backbone: str, model: str) -> type[Traits]:
@@ -74,36 +74,25 @@ def read_options(
 
 def build_network(spec: NetworkSpec) -> Network:
     """Build a network by name; refuse what this model or backbone does not have."""
-    _check(spec)
-    chosen = read_options(spec.model, spec.options, spec.backbone)
-    spec = replace(spec, options=chosen)
-    if spec.model in SPECIALISED:
-        return SPECIALISED[spec.model](spec)
-    if spec.backbone == "tuned":
+    model, backbone = spec.model, spec.backbone
+    check_choice("model", model, selectable(backbone))
+    traits, layers = traits_of(backbone, model), spec.evolved_layers
+    refuse_unless(traits.some_layers, model, "evolved_layers", layers, "all")
+    refuse_unless(traits.gated, model, "gate", spec.gate, "none")
+    spec = replace(spec, options=read_options(model, spec.options, backbone))
+    if model in SPECIALISED:
+        if spec.num_graphs > 1 and not traits.several_graphs:
+            several = [n for n, other in SPECIALISED.items() if other.several_graphs]
+            raise InputError(
+                f"'model' must be one of {several} or a model of a backbone to read "
+                f"{spec.num_graphs} graphs: {model!r} reads the input graph only"
+            )
+        return SPECIALISED[model](spec)
+    if backbone == "tuned":
         return TunedNet(spec)
-    if spec.model.startswith(("gat", "gt")) and spec.hidden % NUM_HEADS:
+    if model.startswith(("gat", "gt")) and spec.hidden % NUM_HEADS:
         raise InputError(
             f"'hidden' must be a multiple of {NUM_HEADS}, the number of attention "
             f"heads (got {spec.hidden})"
         )
     return BenchmarkNet(spec)
-
-
-def _check(spec: NetworkSpec) -> None:
-    model, backbone = spec.model, spec.backbone
-    check_choice("model", model, selectable(backbone))
-    check_choice("norm", spec.norm, NORMS)
-    check_choice("gate", spec.gate, GATES)
-    traits, layers = traits_of(backbone, model), spec.evolved_layers
-    refuse_unless(traits.some_layers, model, "evolved_layers", layers, "all")
-    refuse_unless(traits.gated, model, "gate", spec.gate, "none")
-    check_in_range("layers", spec.layers, 1, None)
-    check_in_range("hidden", spec.hidden, 1, None)
-    check_in_range("dropout", spec.dropout, 0, 0.99)
-    alone = model in SPECIALISED and not traits.several_graphs
-    if spec.num_graphs > 1 and alone:
-        several = [name for name, other in SPECIALISED.items() if other.several_graphs]
-        raise InputError(
-            f"'model' must be one of {several} or a model of a backbone to read "
-            f"{spec.num_graphs} graphs: {model!r} reads the input graph only"
-        )

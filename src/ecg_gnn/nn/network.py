@@ -113,7 +113,7 @@ Options = Mapping[str, Any]  # every option of a model by its name, checked
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkSpec:
-    """Everything that ``build_network`` reads, checked there.
+    """Everything that ``build_network`` reads; settings were checked where declared.
 
     Examples:
         >>> from ecg_gnn.nn import build_network
@@ -144,7 +144,6 @@ class NetworkSpec:
     @property
     def first_evolved(self) -> int:
         """The first layer that reads evolved graphs; so do all after it."""
-        check_choice("evolved_layers", self.evolved_layers, ("all", "last"))
         return self.layers - 1 if self.evolved_layers == "last" else 0
 
 

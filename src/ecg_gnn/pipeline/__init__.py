@@ -10,4 +10,3 @@ from ecg_gnn.pipeline.resolve import evolves as evolves
 from ecg_gnn.pipeline.resolve import resolve as resolve
 from ecg_gnn.pipeline.workspace import Workspace as Workspace
 from ecg_gnn.pipeline.workspace import embed_for_new_nodes as embed_for_new_nodes
-from ecg_gnn.pipeline.workspace import make_embedder as make_embedder

@@ -17,7 +17,7 @@ from ecg_gnn.embed.mlp import loop_settings
 from ecg_gnn.evolve import EvolvedGraph
 from ecg_gnn.pipeline.workspace import ALONE, Workspace
 from ecg_gnn.scale import Batching, BatchTraining
-from ecg_gnn.system.machine import available_bytes, does_not_fit, explaining
+from ecg_gnn.system.machine import available_bytes, does_not_fit
 from ecg_gnn.system.seeds import derive_seed, seeded
 from ecg_gnn.train import LabelInput, Task, Training
 
@@ -69,28 +69,22 @@ def make_training(
     options: Any = {"seed": seed, "checkpoint": job.checkpoint}
     options["eval_every"] = config.train.eval_every
     if not config.train.batch_size:
-        with explaining(full_step_advice, network, task.graphs, config):
-            return Training(network, task.to(device), how, **options)
+        return Training(network, task.to(device), how, **options)
     assert isinstance(network, nn.LayeredNetwork)
     batching = Batching(
         size=config.train.batch_size,
         fanouts=config.train.fanouts(len(task.graphs)),
         workers=workspace.loader_workers,
     )
-    return BatchTraining(
-        network, task, how, batching, data_id=dataset.sha256, **options
-    )
+    return BatchTraining(network, task, how, batching, **options)
 
 
-def full_step_advice(
-    network: nn.Network, graphs: Sequence[nn.GraphInput], config: RunConfig
-) -> str | None:
-    """What to say if a full-batch step does not fit; a batch says it itself."""
-    if config.train.batch_size:
-        return None
-    num_nodes = graphs[0].adjacency.num_nodes
+def step_advice(num_nodes: int, config: RunConfig) -> str:
+    """What to say if a training does not fit; a step of a batch says it itself."""
     lower = f"lower --hidden (now {config.model.hidden})"
-    if isinstance(network, nn.LayeredNetwork) and network.one_hop:
+    if size := config.train.batch_size:
+        lower = f"lower --batch-size (now {size}), --fanout or --hidden"
+    elif nn.traits_of(config.model.backbone, config.model.name).one_hop:
         lower = "train by batches (--batch-size 1024 --fanout 10, or less)"
     device = torch.device(config.device)
     return does_not_fit(f"a step of {num_nodes} nodes", device, lower)

@@ -48,8 +48,8 @@ from ecg_gnn.nn import Network
 from ecg_gnn.pipeline import cross_fit
 from ecg_gnn.pipeline.classification import (
     Classification,
-    full_step_advice,
     make_training,
+    step_advice,
 )
 from ecg_gnn.pipeline.workspace import (
     ALONE,
@@ -211,11 +211,9 @@ def classify(
     trained in turns, at the same time where a GPU has room. Each gives its network with
     the weights of the best validation step, and its scores.
     """
-    with using_engine(config.engine):
+    advice = step_advice, dataset.num_nodes, config
+    with using_engine(config.engine), explaining(*advice):
         trainings = [make_training(dataset, job, config, workspace) for job in jobs]
-        first = trainings[0]
-        graphs = first.task.graphs
-        with explaining(full_step_advice, first.network, graphs, config):
-            results = train_together(trainings, progress=workspace.progress("training"))
+        results = train_together(trainings, progress=workspace.progress("training"))
     networks = [training.network for training in trainings]
     return list(zip(networks, results, strict=True))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -112,21 +112,14 @@ def step_seed(
     return derive_seed(config.seed, *step, *own_split)
 
 
-class KeptEmbedding(NamedTuple):
-    """An embedding that new nodes can be given, too."""
-
-    z: Tensor  # the rows of all nodes, among which new ones find neighbours, [N, D]
-    embedder: StoredEmbedder  # embeds new nodes
-
-
 def embed_for_new_nodes(
     name: str,
     dataset: GraphDataset,
     split: Split,
     config: RunConfig,
     workspace: Workspace,
-) -> KeptEmbedding:
-    """``embed``, with what embeds nodes that come later; arguments as there.
+) -> tuple[Tensor, StoredEmbedder]:
+    """``embed``, and what embeds nodes that come later; arguments as there.
 
     Cross-fitted, it is the first of the models: none was trained on a new node.
     """
@@ -147,7 +140,7 @@ def embed_for_new_nodes(
         kept = below(fitted, KEPT).items()
         tensors |= {f"{before}{key}": tensor for key, tensor in kept}
     restored = restore_embedder(name, tensors, config, dataset.num_features)
-    return KeptEmbedding(concatenate(rows) if parts else rows[0], restored)
+    return concatenate(rows) if parts else rows[0], restored
 
 
 def embedding_advice(name: str, dataset: GraphDataset, config: RunConfig) -> str | None:

@@ -8,4 +8,3 @@ from ecg_gnn.scale.batch_training import Batching as Batching
 from ecg_gnn.scale.batch_training import BatchTraining as BatchTraining
 from ecg_gnn.scale.layerwise_inference import LayerwiseInference as LayerwiseInference
 from ecg_gnn.scale.sampler import SAMPLER_NAME as SAMPLER_NAME
-from ecg_gnn.scale.sampler import GraphSampler as GraphSampler

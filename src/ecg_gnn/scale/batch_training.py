@@ -35,8 +35,8 @@ class Batching:
 class BatchTraining(Training):
     """A training whose steps are batches; losses are of batches, scores are exact.
 
-    Scores of steps without an evaluation are NaN. The task stays on the host. Features
-    may lie in a file; then ``data_id`` names the data. Options are as in ``Training``.
+    Scores of steps without an evaluation are NaN. The task stays on the host. Options
+    are as in ``Training``.
     """
 
     network: LayeredNetwork
@@ -48,16 +48,14 @@ class BatchTraining(Training):
         task: Task,
         config: LoopSettings,
         batching: Batching,
-        *,
-        data_id: str = "",
         **options: Any,
     ) -> None:
-        self._batching, self._data_id = batching, data_id
+        self._batching = batching
         super().__init__(network, task, config, **options)
 
     def _identity(self) -> str:
         batching = replace(self._batching, workers=0)
-        return f"{super()._identity()}/{self.device.type}/{batching}/{self._data_id}"
+        return f"{super()._identity()}/{self.device.type}/{batching}"
 
     def _usual_interval(self) -> int:
         self._plan = BatchPlan(self.task.train_index, self._batching.size, self.seed)

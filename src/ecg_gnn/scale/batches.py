@@ -33,7 +33,7 @@ class NodeInputs:
         Whether a node gives its label is decided by (seed, step, node) alone.
         """
         if self._labels is None:
-            return self._rows(nodes), None
+            return self._x[nodes], None
         drawn = uniform(nodes.numpy(), derive_seed(seed, "labels", step))
         gives = torch.from_numpy(drawn < self._labels.rate) & self._trains[nodes]
         learned = (~gives[:num_seeds]).to(torch.float32)
@@ -42,18 +42,15 @@ class NodeInputs:
     def for_evaluation(self, nodes: Tensor) -> Tensor:
         """The rows; every training node gives its label, if any does."""
         if self._labels is None:
-            return self._rows(nodes)
+            return self._x[nodes]
         return self._with_labels(nodes, self._trains[nodes])
 
     def _with_labels(self, nodes: Tensor, gives: Tensor) -> Tensor:
         assert self._labels is not None
         classes = torch.arange(self._labels.num_classes)
         shown = (self.y[nodes, None] == classes) & gives[:, None]
-        rows = self._rows(nodes)
+        rows = self._x[nodes]
         return torch.cat([rows, shown.to(rows.dtype)], dim=1)
-
-    def _rows(self, nodes: Tensor) -> Tensor:
-        return self._x[nodes]
 
 
 class Batch(NamedTuple):
@@ -82,24 +79,17 @@ class BatchMaker:
         )
         return Batch(near, x, self.inputs.y[seeds], learned)
 
-    def or_refusal(self, step: int) -> Batch | InputError:
-        """The same; a refusal is handed over by a worker process, as one line."""
-        try:
-            return self(step)
-        except InputError as error:
-            return error
-
     def in_order(self, steps: range, workers: int) -> Iterator[Batch]:
         """Batches of steps, made ahead by so many processes.
 
         Raises:
-            InputError: Nodes cannot be read, or a worker process was lost.
+            InputError: A worker process was lost.
         """
         loader: DataLoader[int] = DataLoader(
             steps,  # type: ignore[arg-type]
             batch_size=None,  # an item is a step
             num_workers=workers,
-            collate_fn=self.or_refusal,  # type: ignore[arg-type]
+            collate_fn=self,  # type: ignore[arg-type]
             generator=torch.Generator(),  # else it draws from that of dropout
         )
         handler = signal.getsignal(signal.SIGCHLD)
@@ -108,10 +98,7 @@ class BatchMaker:
         if threading.current_thread() is threading.main_thread() and handler:
             signal.signal(signal.SIGCHLD, handler)
         try:
-            for batch in batches:
-                if isinstance(batch, InputError):
-                    raise batch
-                yield batch
+            yield from batches
         except (RuntimeError, ConnectionError, EOFError) as error:
             # What a lost worker had sent may be gone with it: then a connection is.
             if isinstance(error, RuntimeError) and "DataLoader worker" not in str(

@@ -16,7 +16,6 @@ from torch import Tensor
 from ecg_gnn.kernels import SampledAdjacency
 from ecg_gnn.kernels.hashing import GOLDEN, mix, shift_right
 from ecg_gnn.nn import GraphInput
-from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import derive_seed
 
 SAMPLER_NAME = "own"  # what records call it; some were made with pyg-lib's
@@ -53,11 +52,6 @@ class GraphSampler:
         evolved_hops: int | None = None,
         seed: int = 0,
     ) -> None:
-        if len(fanouts) != len(graphs) or any(f != -1 and f < 1 for f in fanouts):
-            raise InputError(
-                f"'fanout' must be -1 (all neighbours) or at least 1 for each of "
-                f"{len(graphs)} graphs (got {list(fanouts)})"
-            )
         self.graphs, self.fanouts, self.seed = graphs, tuple(fanouts), seed
         self.num_hops = num_hops
         self.evolved_hops = num_hops if evolved_hops is None else evolved_hops

@@ -199,20 +199,18 @@ class Trainer:
             wanted = [unit for unit in group.units.values() if unit in self._left]
             claimed = self.writer.claim(wanted, retry_failed=self.retry_failed)
             self._left -= set(wanted) - set(claimed)
+            name, config = group.configuration.id, group.config
+            runner = UnitRunner(
+                dataset=group.dataset,
+                config=config,
+                run_id=name,
+                made_with=made_with | {"precision": config.train.precision},
+                checkpoints=f"{self._checkpoints}/{name}-{config.seed}-",
+                cache=self.cache,
+                on_progress=self.on_progress,
+            )
             if claimed:
-                yield group.only(claimed), self._runner(group, made_with)
-
-    def _runner(self, group: Group, made_with: dict[str, Any]) -> UnitRunner:
-        name, config = group.configuration.id, group.config
-        return UnitRunner(
-            dataset=group.dataset,
-            config=config,
-            run_id=name,
-            made_with=made_with | {"precision": config.train.precision},
-            checkpoints=f"{self._checkpoints}/{name}-{config.seed}-",
-            cache=self.cache,
-            on_progress=self.on_progress,
-        )
+                yield group.only(claimed), runner
 
     def _store(
         self, group: Group, split: int, outcome: Outcome, made_with: dict[str, Any]

@@ -9,9 +9,8 @@ import torch
 
 from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.study.groups import Group
-from ecg_gnn.study.records import Record, of_evolved, provenance
-from ecg_gnn.study.store import Curves, Failed, Result
-from ecg_gnn.study.store.rows import names_of
+from ecg_gnn.study.records import Result, of_evolved, provenance
+from ecg_gnn.study.store import Failed
 from ecg_gnn.study.units import Unit, UnitRunner, run_units
 from ecg_gnn.study.workers import WorkerPool
 from ecg_gnn.system.checks import InputError, check_in_range
@@ -66,13 +65,10 @@ class Executor:
                     yield group, unit[1], _outcome(error)
 
 
-def _outcome(ended: Record | Exception) -> Outcome:
-    """As the store keeps it; of an error the message, and where it came from."""
-    if isinstance(ended, Record):
-        names = [name for name in names_of(Result) if name != "curves"]
-        row: dict[str, Any] = {name: getattr(ended, name) for name in names}
-        curves = Curves.of(ended.losses, ended.val_scores, ended.test_scores)
-        return Result(**row, curves=curves)
+def _outcome(ended: Result | Exception) -> Outcome:
+    """A result as it is; of an error the message, and where it came from."""
+    if isinstance(ended, Result):
+        return ended
     if isinstance(ended, InputError):
         return Failed("error", str(ended))
     lines = "".join(traceback.format_exception(ended)).splitlines()[-20:]
@@ -85,7 +81,6 @@ def _measure(runner: UnitRunner, unit: Unit) -> Result:
     started = time.perf_counter()
     graphs = runner.graphs(*unit, runner.workspace(unit[0].name))
     return Result(
-        **dict.fromkeys(["val", "test", "best_step", "peak_memory_mb"]),
         evolved_statistics=[of_evolved(graph, runner.dataset) for graph in graphs],
         seconds=time.perf_counter() - started,
         provenance={**runner.made_with, "threads": torch.get_num_threads()},

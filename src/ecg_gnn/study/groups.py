@@ -10,6 +10,7 @@ import torch
 from ecg_gnn.config import RunConfig, identity, known
 from ecg_gnn.config.embedders import entry_of
 from ecg_gnn.config.run_config import replaced
+from ecg_gnn.config.setting import field_types
 from ecg_gnn.data import GraphDataset, load_dataset, resolve_data_root
 from ecg_gnn.data.catalogue import find_entry, is_graph_folder, is_path, is_present
 from ecg_gnn.pipeline.resolve import check_embeddings
@@ -17,7 +18,6 @@ from ecg_gnn.study.grid import Plan
 from ecg_gnn.study.one_run import prepare
 from ecg_gnn.study.records import of_input
 from ecg_gnn.study.store import Configuration, DatasetInfo
-from ecg_gnn.study.store.rows import names_of
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import expanded
 from ecg_gnn.train import default_precision
@@ -73,7 +73,7 @@ def _why_absent(name: str, data_root: str | Path | None) -> str | None:
 
 def describe(dataset: GraphDataset) -> DatasetInfo:
     """What the store keeps of a graph."""
-    names = [name for name in names_of(DatasetInfo) if name != "statistics"]
+    names = field_types(DatasetInfo).keys() - {"statistics"}
     values: dict[str, Any] = {name: getattr(dataset, name) for name in names}
     return DatasetInfo(**values, statistics=of_input(dataset))
 

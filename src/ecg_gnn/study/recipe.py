@@ -13,7 +13,7 @@ from ecg_gnn.config.classify_settings import MODULES, SPECIALISED
 from ecg_gnn.config.embedders import check_embedding
 from ecg_gnn.config.identity import Purpose
 from ecg_gnn.config.run_config import DEFAULTS, OPTION, Settings, number_type
-from ecg_gnn.config.setting import parse
+from ecg_gnn.config.setting import field_types, parse
 from ecg_gnn.data.catalogue import find_entry, is_graph_folder, is_path
 from ecg_gnn.reading import read_text, read_yaml
 from ecg_gnn.system.checks import InputError, check_choice, did_you_mean
@@ -43,10 +43,9 @@ class Range:
     def read(cls, setting: str, values: Mapping[str, Any]) -> Self:
         """Read a recipe's mapping; numbers get the type that the setting has."""
         place = f"grid.{setting}"
-        check_mapping(place, values, [field.name for field in fields(cls)])
-        for key in ("low", "high"):
-            if key not in values:
-                raise InputError(f"{place!r} must have 'low' and 'high' (got no {key})")
+        check_mapping(place, values, [each.name for each in fields(cls)])
+        if not {"low", "high"} <= values.keys():
+            raise InputError(f"{place!r} must have 'low' and 'high' (got {values})")
         kind = number_type(setting)
         if kind is None:  # a model's option is taken as it is written
             ends = values["low"], values["high"]
@@ -87,8 +86,6 @@ class Part:
         for name in ("datasets", "models", "variants", "seeds"):
             _check_names(name, getattr(self, name))
         for dataset in self.datasets:
-            if not isinstance(dataset, str):
-                raise InputError(f"'datasets' must be names (got {dataset!r})")
             if not is_path(dataset) and not is_graph_folder(expanded(dataset)):
                 find_entry(dataset.partition(":")[0])
         for model in self.models:
@@ -188,9 +185,9 @@ def _check_names(name: str, values: tuple[Any, ...]) -> None:
         )
 
 
-def _check_variant(variant: Any) -> None:
+def _check_variant(variant: str) -> None:
     named = ["baseline", "embedding", WINNER]
-    if not isinstance(variant, str) or variant == "none":
+    if variant == "none":
         allowed = [*named, *config.EMBEDDINGS[:-1], *config.CONTROLS]
         check_choice("variants", variant, allowed)
     if variant not in named:
@@ -198,7 +195,7 @@ def _check_variant(variant: Any) -> None:
 
 
 _LAB = "ecg_gnn_lab"  # has the recipes as data, and is never imported here
-_PART_KEYS = [f.name for f in fields(Part)]
+_PART_KEYS = list(field_types(Part))
 
 
 def shipped_recipes() -> list[str]:
@@ -256,13 +253,12 @@ def _over(top: Mapping[str, Any], part: Any) -> Any:
 
 def _read(kind: Any, name: str, values: Any) -> Any:
     """A part or an override: its lists are tuples, and mappings in its grid ranges."""
-    check_mapping(name, values, [each.name for each in fields(kind)])
+    types = field_types(kind)
+    check_mapping(name, values, list(types))
     if kind is Part and "datasets" not in values:
         raise InputError("'datasets' must name at least one dataset (got none)")
-    read = dict(values)
-    for key in ("datasets", "models", "variants", "splits", "seeds"):
-        if key in read and (key, read[key]) != ("splits", None):  # the preset's
-            read[key] = _tuple(key, read[key])
+    own = ("settings", "grid")  # checked against the settings there are
+    read = {k: v if k in own else parse(types[k], v, k) for k, v in values.items()}
     if "grid" in read:
         check_settings("grid", read["grid"])
         read["grid"] = {

@@ -21,8 +21,27 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
-    """Raw numbers of one variant on one split; scores are shares, not percent."""
+class Result:
+    """Raw numbers of one finished unit; scores are shares, not percent.
+
+    Where graphs were only measured there are no scores and no curves.
+    """
+
+    best_step: int | None = None
+    val: float | None = None
+    test: float | None = None
+    seconds: float
+    peak_memory_mb: float | None = None
+    evolved_statistics: list["Statistics"]  # one row per evolved graph
+    losses: list[float | None] = field(default_factory=list)
+    val_scores: list[float | None] = field(default_factory=list)
+    test_scores: list[float | None] = field(default_factory=list)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record(Result):
+    """The result of one variant on one split, as the folder of a run keeps it."""
 
     id: str
     variant: str
@@ -33,13 +52,6 @@ class Record:
     best_step: int
     val: float
     test: float
-    seconds: float
-    peak_memory_mb: float | None
-    evolved_statistics: list[dict[str, float | int | None]]
-    losses: list[float | None]
-    val_scores: list[float | None]
-    test_scores: list[float | None]
-    provenance: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,18 @@ scores are used. All variants are chosen in this way, including controls.
 
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import groupby
 from typing import Any
 
-from ecg_gnn.config import EMBEDDINGS, RunConfig, identity, known
+from ecg_gnn.config import EMBEDDINGS, identity, known
 from ecg_gnn.config.classify_settings import MODULES, SPECIALISED
 from ecg_gnn.config.identity import LABELS, VARIANTS, Tags
 from ecg_gnn.config.run_config import flatten
+from ecg_gnn.config.setting import field_types
 from ecg_gnn.study.comparison import PairedTest, paired_test
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
-from ecg_gnn.study.store.rows import names_of, newest
+from ecg_gnn.study.store.rows import newest
 from ecg_gnn.study.table import model_name, row_name
 
 _MODELS = (*MODULES, *SPECIALISED)
@@ -40,7 +41,9 @@ class CellKey:
     @classmethod
     def of(cls, configuration: Configuration) -> "CellKey":
         """The cell that a configuration belongs to."""
-        return cls(**{name: getattr(configuration, name) for name in names_of(cls)})
+        return cls(
+            **{each.name: getattr(configuration, each.name) for each in fields(cls)}
+        )
 
     @property
     def graph_label(self) -> str:
@@ -116,7 +119,7 @@ class Candidate:
 
     def setting(self, name: str) -> Any:
         """A setting by its dotted name, such as ``evolve.k``; None if not read."""
-        return flatten(RunConfig.from_dict(self.configuration.config))[name]
+        return flatten(self.configuration.settings)[name]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +154,7 @@ class Selection:
         """Choose from a store's finished trainings, of one recipe or of all."""
         records = store.records(recipe=recipe, task="train")
         known = {r.configuration.id: r.configuration for r in records}
-        counting = newest(known.values(), *names_of(CellKey))
+        counting = newest(known.values(), *field_types(CellKey))
         kept = [r for r in records if r.configuration.id in counting]
         left_out, datasets = len(records) - len(kept), tuple(store.datasets())
         return cls(cells=_cells(kept), datasets=datasets, left_out=left_out)

@@ -37,15 +37,10 @@ def run_name(config: RunConfig, row: Record | Summary | Comparison) -> str:
     return row_name(row.variant, row.embedding, run_tags(config, row.embedding))
 
 
-def configuration_name(at: "Configuration") -> str:
-    """The name of a stored configuration's variant."""
-    return row_name(at.variant, at.embedding, at.tags)
-
-
 def full_name(at: "Configuration") -> str:
     """Dataset, model and variant of a stored configuration."""
     model = f"{model_name(at.backbone, at.model)} " if at.task == "train" else ""
-    return f"{at.dataset} {model}{configuration_name(at)}"
+    return f"{at.dataset} {model}{row_name(at.variant, at.embedding, at.tags)}"
 
 
 def graph_name(config: RunConfig, embedding: str) -> str:

@@ -88,9 +88,7 @@ def printable(text: str) -> str:
 
 
 METRIC_NAMES = {"accuracy": "accuracy", "roc_auc": "ROC AUC"}
-"""What metrics are called in tables, figures and sentences.
-
-ROC AUC needs two classes, both in every part of a split."""
+"""What people call a metric; a function in ``train.training_task`` computes it."""
 
 
 def default_metric(num_classes: int) -> str:

@@ -9,33 +9,13 @@ from typing import Any, Literal
 
 import torch
 
-from ecg_gnn.system.checks import check_in_range, size_text
+from ecg_gnn.system.checks import size_text
 
 _FALLBACK = 4 << 30  # where the system does not tell
-_SHARE, _CUDA_SHARE = 0.5, 0.8  # of what is free; GPUs are rarely shared
-# Per number of the embeddings: the grid and how it is made, two float32 operands, and
-# float64 rows where clusters are looked at again (on a GPU, halves and few such rows).
-_ENTRY_BYTES, _CUDA_ENTRY_BYTES = 32, 16
-_LIST_BYTES = 512  # per row: its candidates and its neighbours
 _CGROUPS = (
     ("memory.max", "memory.current"),
     ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
 )
-
-
-def memory_budget(memory: int | None, device: torch.device) -> int:
-    """The bytes that a search may take: as given, else a share of what is free."""
-    if memory is None:
-        share = _CUDA_SHARE if device.type == "cuda" else _SHARE
-        return int(share * available_bytes(device))
-    check_in_range("memory", memory, 1, None)
-    return memory
-
-
-def fits_in_memory(num_nodes: int, dim: int, budget: int, *, on_gpu: bool) -> bool:
-    """Whether a search may hold all rows at once."""
-    entry = _CUDA_ENTRY_BYTES if on_gpu else _ENTRY_BYTES
-    return num_nodes * (entry * dim + _LIST_BYTES) <= budget
 
 
 def available_bytes(device: torch.device) -> int:
@@ -72,7 +52,10 @@ def explaining(sentence: Callable[..., str | None], *arguments: Any) -> Iterator
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        said = sentence(*arguments) if out_of_memory(error) else None
+        is_new = (
+            error.__cause__ is None
+        )  # one that a block inside has explained is kept
+        said = sentence(*arguments) if is_new and out_of_memory(error) else None
         if said is None:
             raise
         on_gpu = isinstance(error, torch.OutOfMemoryError)

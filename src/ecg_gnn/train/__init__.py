@@ -1,6 +1,5 @@
 """The one supervised training loop, its metrics, precision and checkpoints."""
 
-from ecg_gnn.train.loop import PRECISIONS as PRECISIONS
 from ecg_gnn.train.loop import Progress as Progress
 from ecg_gnn.train.loop import computing_in as computing_in
 from ecg_gnn.train.loop import default_precision as default_precision
@@ -17,6 +16,4 @@ from ecg_gnn.train.training_task import LabelInput as LabelInput
 from ecg_gnn.train.training_task import LoopSettings as LoopSettings
 from ecg_gnn.train.training_task import Task as Task
 from ecg_gnn.train.training_task import TrainResult as TrainResult
-from ecg_gnn.train.training_task import accuracy as accuracy
-from ecg_gnn.train.training_task import roc_auc as roc_auc
 from ecg_gnn.train.training_task import score_probabilities as score_probabilities

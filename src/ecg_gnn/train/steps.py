@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.kernels import StepSeeds, current_engine
-from ecg_gnn.system.checks import check_in_range
 from ecg_gnn.system.seeds import derive_seed, generator_for, seed_device
 
 _RUNS_BEFORE_RECORDING = 1  # in it kernels are compiled, workspaces and moments made
@@ -43,14 +42,10 @@ class StepProgram:
         self._graphs: dict[tuple[bool, ...], torch.cuda.CUDAGraph] = {}
         self._on_stream = recorded and device.type == "cuda"
         if self._on_stream:
-            self._seeds = StepSeeds(self.device_seed(seed), device, done)
+            # Not the seed itself: hashes of neighbouring seeds overlap.
+            self._seeds = StepSeeds(derive_seed(seed, "steps"), device, done)
             self._stream = torch.cuda.Stream(device)
             self._stream.wait_stream(torch.cuda.current_stream(device))
-
-    @staticmethod
-    def device_seed(seed: int) -> int:
-        """Not the seed itself: hashes of neighbouring seeds overlap."""
-        return derive_seed(seed, "steps")
 
     def run(self, *variant: bool) -> None:
         """One more step, called with these arguments."""
@@ -108,9 +103,6 @@ class BatchPlan:
     size: int
     seed: int
     _order: dict[int, Tensor] = field(default_factory=dict, repr=False)
-
-    def __post_init__(self) -> None:
-        check_in_range("batch_size", self.size, 1, None)
 
     @property
     def batches_per_epoch(self) -> int:

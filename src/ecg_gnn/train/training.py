@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn.network import GraphInput, Known, Network
-from ecg_gnn.system.checks import check_in_range, not_finite
+from ecg_gnn.system.checks import not_finite
 from ecg_gnn.system.files import content_hash
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train.state import Scores, TrainState, load_checkpoint, save_checkpoint
@@ -56,7 +56,6 @@ class Training:
         self.seed, self._checkpoint, self._fingerprint = seed, checkpoint, ""
         self.eval_every, usual = eval_every, self._usual_interval()
         self.every = usual if eval_every is None else eval_every
-        check_in_range("eval_every", self.every, 1, None)
         if checkpoint is not None:
             self._fingerprint = self._identity()
         earlier = self._prepare()

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ecg_gnn.study.selection import Cell, best_ecg
 from ecg_gnn.study.store import Store
-from ecg_gnn.study.store.curves import known_steps, thinned
+from ecg_gnn.study.store.curves import places_of
 from ecg_gnn.system.canvas import Paint, in_lines, look
 from ecg_gnn_lab.tables import StudyTables
 
@@ -74,7 +74,7 @@ def score_band(store: Store, cell: Cell) -> Band | None:
     kept = [curves for curves in stored if curves is not None and curves.losses.size]
     if not kept:
         return None
-    places = thinned(known_steps(kept), _MOST_POINTS)
+    places = places_of(kept, _MOST_POINTS)
     scores = np.full((len(kept), places[-1] + 1), np.nan)
     for row, curves in zip(scores, kept, strict=True):
         row[: curves.test_scores.size] = curves.test_scores[: row.size]

@@ -8,15 +8,9 @@ import pytest
 import torch
 
 from ecg_gnn.kernels import using_engine
-from ecg_gnn.nn import (
-    SPECIALISED,
-    BenchmarkNet,
-    Known,
-    Network,
-    read_options,
-    traits_of,
-)
-from ecg_gnn.nn.benchmark_net import Dropout
+from ecg_gnn.nn import SPECIALISED, Network, read_options, traits_of
+from ecg_gnn.nn.benchmark_net import BenchmarkNet, Dropout
+from ecg_gnn.nn.network import Known
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import LoopSettings

@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from ecg_gnn.nn import Known
+from ecg_gnn.nn.network import Known
 from ecg_gnn.nn.specialised.cpgnn import doubly_stochastic
 from ecg_gnn.train.state import Weights
 from specialised_nets import (

@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from ecg_gnn.nn import Known
+from ecg_gnn.nn.network import Known
 from specialised_nets import (
     EDGES,
     FEATURES,

@@ -24,8 +24,8 @@ EXPONENTS = [(0.0, 0.0), (0.5, 0.5), (1.0, 1.0), (-0.5, -0.5)]
 
 def polynomials(a, b, degree, z):
     found = [np.zeros_like(z), np.ones_like(z)]
-    for step in recurrence(a, b, degree):
-        now = (step.slope * z + step.shift) * found[-1] - step.back * found[-2]
+    for slope, shift, back in recurrence(a, b, degree):
+        now = (slope * z + shift) * found[-1] - back * found[-2]
         found.append(now)
     return np.stack(found[1:])
 

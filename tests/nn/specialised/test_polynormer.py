@@ -6,9 +6,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from ecg_gnn.nn import Known, build_network, read_options
+from ecg_gnn.nn import build_network, read_options
 from ecg_gnn.nn.benchmark_net import Dropout
-from ecg_gnn.nn.network import NetworkSpec
+from ecg_gnn.nn.network import Known, NetworkSpec
 from ecg_gnn.nn.specialised.polynormer import _Betas
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded

@@ -209,10 +209,6 @@ class FloatScores:
         size = norm * norm.max() + shift.abs() + shift.abs().max()
         return cls(left, right, constant, _gamma(dim + 2) * size)
 
-    def limit(self, nodes: Tensor | slice, others: Tensor) -> Tensor:
-        """The most that a similarity can be whose product is at most ``others``."""
-        return others.double() + self.constant + self.error[nodes]
-
 
 def _gamma(terms: int) -> float:
     """Relative error of a float32 dot product of so many terms, summed in any order.

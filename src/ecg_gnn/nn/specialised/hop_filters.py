@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -112,29 +112,22 @@ class GPRGNN(base.SpecialisedNet):
         return torch.einsum("nkc,k->nc", hops, self.hop_weights)
 
 
-class Step(NamedTuple):
-    """``P_k(z) = (slope z + shift) P_(k-1)(z) - back P_(k-2)(z)``."""
+def recurrence(a: float, b: float, degree: int) -> Iterator[tuple[float, float, float]]:
+    """The slope, shift and back of every degree from 1 on, as released.
 
-    slope: float
-    shift: float
-    back: float
-
-
-def recurrence(a: float, b: float, degree: int) -> Iterator[Step]:
-    """The steps from degree 1 to ``degree``, as released.
-
+    ``P_k(z) = (slope z + shift) P_(k-1)(z) - back P_(k-2)(z)``.
     The polynomials are Jacobi's where a and b are equal. Elsewhere the shift of every
     step after the first has the other sign in the authors' code.
     """
     if degree >= 1:
-        yield Step((a + b + 2) / 2, (a - b) / 2, 0.0)
+        yield (a + b + 2) / 2, (a - b) / 2, 0.0
     s = a + b
     for k in range(2, degree + 1):
         twice = 2 * k + s
-        yield Step(
-            slope=twice * (twice - 1) / (2 * k * (k + s)),
-            shift=-(twice - 1) * (a**2 - b**2) / (2 * k * (k + s) * (twice - 2)),
-            back=(k + a - 1) * (k + b - 1) * twice / (k * (k + s) * (twice - 2)),
+        yield (
+            twice * (twice - 1) / (2 * k * (k + s)),
+            -(twice - 1) * (a**2 - b**2) / (2 * k * (k + s) * (twice - 2)),
+            (k + a - 1) * (k + b - 1) * twice / (k * (k + s) * (twice - 2)),
         )
 
 
@@ -182,10 +175,10 @@ class JacobiConv(base.ColumnPerClass):
         results = [torch.zeros_like(x), x]
         before = torch.zeros_like(gammas[:1])
         pairs = pairwise(torch.cat([before, gammas]).unbind())
-        for step, (last, gamma) in zip(self.steps, pairs, strict=True):
+        for (slope, shift, back), (last, gamma) in zip(self.steps, pairs, strict=True):
             moved = normalized_sum(adjacency, results[-1])
-            now = step.slope * moved + step.shift * results[-1]
-            results.append(gamma * (now - last * step.back * results[-2]))
+            now = slope * moved + shift * results[-1]
+            results.append(gamma * (now - last * back * results[-2]))
         return results[1:]
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:

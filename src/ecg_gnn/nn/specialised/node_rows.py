@@ -6,6 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from ecg_gnn.config import known
 from ecg_gnn.kernels import Adjacency, neighbour_mean, neighbour_sum
 from ecg_gnn.nn.network import GraphInput, NetworkSpec, Option
 from ecg_gnn.nn.specialised import base
@@ -17,16 +18,11 @@ class AdjacencyLinear(nn.Module):
 
     def __init__(
         self,
-        num_nodes: int | None,
+        num_nodes: int,
         out_channels: int,
         gather: Callable[[Adjacency, Tensor], Tensor] = neighbour_sum,
     ) -> None:
         super().__init__()
-        if num_nodes is None:
-            raise InputError(
-                "'num_nodes' must be given for a model that learns a row "
-                "for every node (got None)"
-            )
         bound = num_nodes**-0.5
         start = torch.empty(num_nodes, out_channels).uniform_(-bound, bound)
         self.weight = nn.Parameter(start)
@@ -34,11 +30,6 @@ class AdjacencyLinear(nn.Module):
         self.gather = gather
 
     def forward(self, adjacency: Adjacency) -> Tensor:
-        if adjacency.num_nodes != self.weight.size(0):
-            raise InputError(
-                f"'graphs' must have the {self.weight.size(0)} nodes that the model "
-                f"was built for (got {adjacency.num_nodes})"
-            )
         return self.gather(adjacency, self.weight) + self.bias
 
 
@@ -77,7 +68,7 @@ class LINKX(base.SpecialisedNet):
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)
         options, hidden = spec.options, spec.hidden
-        self.edges = AdjacencyLinear(spec.num_nodes, hidden)
+        self.edges = AdjacencyLinear(known(spec.num_nodes), hidden)
         self.more_edges = Further(hidden, options["edge_layers"] - 1)
         self.nodes = nn.Linear(spec.in_channels, hidden)
         self.more_nodes = Further(hidden, options["node_layers"] - 1)
@@ -158,7 +149,8 @@ class GloGNN(base.ColumnPerClass):
                 f"'model.options.beta1' and beta2 must be {_LEAST} or more together: "
                 f"Z has no other bound (got {beta1} and {beta2})"
             )
-        self.edges = AdjacencyLinear(spec.num_nodes, hidden, neighbour_mean)
+        num_nodes = known(spec.num_nodes)
+        self.edges = AdjacencyLinear(num_nodes, hidden, neighbour_mean)
         self.nodes = nn.Linear(spec.in_channels, hidden)
         self.hidden = nn.Linear(hidden, spec.num_classes)
         self.hop_weights = nn.Parameter(torch.full((hops,), 1 / hops))

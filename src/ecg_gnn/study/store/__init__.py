@@ -7,7 +7,6 @@ from ecg_gnn.study.store.rows import DatasetInfo as DatasetInfo
 from ecg_gnn.study.store.rows import Failed as Failed
 from ecg_gnn.study.store.rows import Failure as Failure
 from ecg_gnn.study.store.rows import Progress as Progress
-from ecg_gnn.study.store.rows import Result as Result
 from ecg_gnn.study.store.rows import StoredUnit as StoredUnit
 from ecg_gnn.study.store.rows import UnitRecord as UnitRecord
 from ecg_gnn.study.store.text import write_records as write_records

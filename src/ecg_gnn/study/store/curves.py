@@ -2,8 +2,7 @@
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +16,7 @@ _TEXT_SCALES = {"loss": 1e3, "val": 1e4, "test": 1e4}
 """What the text calls the three curves, and what it multiplies their values by."""
 
 
-@dataclass(frozen=True, eq=False)
-class Curves:
+class Curves(NamedTuple):
     """Values per step, first to last; NaN where a training had diverged."""
 
     losses: Curve
@@ -30,15 +28,10 @@ class Curves:
         """From lists in which what is not finite is None."""
         return cls(*np.array(series, dtype=np.float32))
 
-    @property
-    def values(self) -> Curve:
-        """All of them, row by row."""
-        return np.stack([self.losses, self.val_scores, self.test_scores])
-
     def to_bytes(self) -> bytes:
         """About 2.5 bytes per number."""
         # Grouped by significance: signs and exponents hardly change between steps.
-        planes = self.values.astype("<f4").view(np.uint8).reshape(-1, 4).T
+        planes = np.stack(self).astype("<f4").view(np.uint8).reshape(-1, 4).T
         return zlib.compress(planes.tobytes(), 1)
 
     @classmethod
@@ -55,8 +48,8 @@ class Curves:
     def to_text(self, places: Places) -> dict[str, list[int | None]]:
         """Whole numbers at some places, each as the change from the one before."""
         text = {}
-        for (name, scale), row in zip(_TEXT_SCALES.items(), self.values, strict=True):
-            wholes = np.round(row[places].astype(np.float64) * scale)
+        for (name, scale), curve in zip(_TEXT_SCALES.items(), self, strict=True):
+            wholes = np.round(curve[places].astype(np.float64) * scale)
             known = np.isfinite(wholes)
             changes = np.full(places.size, None, dtype=object)
             changes[known] = np.diff(wholes[known], prepend=0).astype(np.int64)
@@ -79,16 +72,14 @@ class Curves:
         return cls(*values)
 
 
-def known_steps(curves: Sequence[Curves]) -> Places:
-    """Places at which any of the curves has a number; all, where none has."""
+def places_of(curves: Sequence[Curves], points: int) -> Places:
+    """At most ``points`` places where any curve has a number, evenly spread.
+
+    The first and the last are among them. Where no curve has a number, all count.
+    """
     known = np.zeros(max(each.losses.size for each in curves), dtype=bool)
     for each in curves:
-        known[: each.losses.size] |= np.isfinite(each.values).any(axis=0)
-    return np.flatnonzero(known) if known.any() else np.arange(known.size)
-
-
-def thinned(places: Places, points: int | None) -> Places:
-    """At most ``points`` places, evenly spread, the first and the last among them."""
-    if points is None or places.size <= points:
-        return places
-    return places[np.linspace(0, places.size - 1, points).round().astype(np.int64)]
+        known[: each.losses.size] |= np.isfinite(np.stack(each)).any(axis=0)
+    places = np.flatnonzero(known if known.any() else ~known)
+    chosen = np.linspace(0, places.size - 1, min(points, places.size))
+    return places[chosen.round().astype(np.int64)]

@@ -7,16 +7,16 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from ecg_gnn.config import RunConfig
-from ecg_gnn.reading import first_line, read_json
+from ecg_gnn.reading import first_line
 from ecg_gnn.study.store import rows as stored
 from ecg_gnn.study.store.curves import Curves
 from ecg_gnn.study.store.rows import newest
-from ecg_gnn.study.store.schema import JSON_COLUMNS, TEXT_ENDING, open_existing
+from ecg_gnn.study.store.schema import TEXT_ENDING, open_existing
 from ecg_gnn.study.store.text import read_records
 from ecg_gnn.system.checks import InputError, check_choice
 
@@ -97,7 +97,8 @@ class Store:
 
     def recipes(self) -> list[str]:
         """Names of the recipes that were run into this store."""
-        return sorted(set().union(*self.recipes_of_units().values()))
+        query = "SELECT DISTINCT recipe FROM members ORDER BY recipe"
+        return self._read(lambda row: row["recipe"], query)
 
     def recipes_of_units(self) -> dict[str, list[str]]:
         """The recipes that every unit belongs to."""
@@ -108,7 +109,7 @@ class Store:
 
     def datasets(self) -> list[stored.DatasetInfo]:
         """The graphs, with the statistics of their own edges."""
-        info = partial(stored.checked, stored.DatasetInfo)
+        info = partial(stored.from_row, stored.DatasetInfo)
         return self._read(info, "SELECT * FROM datasets ORDER BY rowid")
 
     def configurations(self) -> dict[str, stored.Configuration]:
@@ -116,12 +117,11 @@ class Store:
         graphs = {(graph.name, graph.sha256) for graph in self.datasets()}
 
         def configuration(row: dict[str, Any]) -> stored.Configuration:
-            # Only settings that this version knows, those not given at their defaults.
-            row["config"] = RunConfig.from_dict(row["config"]).to_dict()
-            at = stored.checked(stored.Configuration, row)
+            at: stored.Configuration = stored.from_row(stored.Configuration, row)
             if (at.dataset, at.dataset_sha256) not in graphs:
                 raise InputError(f"the graph {at.dataset!r} is not described")
-            return at
+            # Only settings that this version knows, those not given at their defaults.
+            return replace(at, config=at.settings.to_dict())
 
         query = "SELECT * FROM configurations ORDER BY rowid"
         return {at.id: at for at in self._read(configuration, query)}
@@ -130,37 +130,23 @@ class Store:
         self, *, recipe: str | None = None, task: str | None = None
     ) -> list[stored.UnitRecord]:
         """Finished units of a recipe or task, by configuration, split and seed."""
-        columns = [n for n in stored.names_of(stored.Result) if n != "curves"]
-
-        def record(row: dict[str, Any]) -> stored.UnitRecord:
-            values = {name: row.pop(name) for name in columns}
-            row["result"] = stored.checked(stored.Result, values)
-            return stored.checked(stored.UnitRecord, row)
-
-        ended = self._ended("records", columns, record, recipe)
-        return [unit for unit in ended if task in (None, unit.configuration.task)]
+        found = self._ended("records", stored.UnitRecord, recipe)
+        return [unit for unit in found if task in (None, unit.configuration.task)]
 
     def failures(self, *, recipe: str | None = None) -> list[stored.Failure]:
         """Units that could not be finished, with their errors."""
-        failure = partial(stored.checked, stored.Failure)
-        return self._ended("failures", ["kind", "error", "provenance"], failure, recipe)
+        return self._ended("failures", stored.Failure, recipe)
 
-    def _ended(
-        self,
-        table: str,
-        columns: list[str],
-        make: Callable[[dict[str, Any]], _Row],
-        recipe: str | None,
-    ) -> list[_Row]:
-        self.check_recipe(recipe)
-        configurations = self.configurations()
+    def _ended(self, table: str, kind: Any, recipe: str | None) -> list[Any]:
+        self._check_recipe(recipe)
+        known = self.configurations()
 
-        def unit(row: dict[str, Any]) -> _Row:
-            return make(row | {"configuration": configurations[row["configuration"]]})
+        def unit(row: dict[str, Any]) -> Any:
+            at = known[row["configuration"]]
+            return stored.from_row(kind, row | {"configuration": at, "curves": None})
 
         query = (
-            "SELECT units.id, configuration, split, seed, finished, "
-            f"{', '.join(columns)} FROM {table} JOIN units ON units.id = {table}.unit "
+            f"SELECT {table}.*, units.* FROM {table} JOIN units ON units.id = unit "
             "JOIN configurations ON configurations.id = units.configuration "
             f"WHERE {_OF_RECIPE} ORDER BY configurations.rowid, split, seed"
         )
@@ -180,32 +166,32 @@ class Store:
         A unit whose process died counts as missing: the next run takes it. Units of
         older numerics are not counted where there are newer ones.
         """
-        self.check_recipe(recipe)
-        query = (
-            "SELECT units.*, records.seconds FROM units LEFT JOIN records "
-            f"ON records.unit = units.id WHERE {_OF_RECIPE} ORDER BY units.rowid"
-        )
-        configurations = self.configurations()
+        self._check_recipe(recipe)
+        known = self.configurations()
         names = ("dataset", "backbone", "model", "task", "variant", "embedding", "tags")
-        counting = newest(configurations.values(), "dataset_sha256", *names)
+        counting = newest(known.values(), "dataset_sha256", *names)
         counts: dict[tuple[Any, ...], dict[str, Any]] = {}
 
         def count(row: dict[str, Any]) -> None:
-            at = configurations[row["configuration"]]
+            at = known[row["configuration"]]
             if at.id in counting:
                 key = tuple(getattr(at, name) for name in names)
                 counted = counts.setdefault(key, defaultdict(int))
                 counted[state_of(row)] += 1
                 counted["seconds"] += row["seconds"] or 0
 
+        query = (
+            "SELECT configuration, state, owner, seconds FROM units "
+            "LEFT JOIN records ON unit = units.id "
+            f"WHERE {_OF_RECIPE} ORDER BY units.rowid"
+        )
         self._read(count, query, recipe=recipe)
         return [
             stored.Progress(**dict(zip(names, key, strict=True)), **counted)
             for key, counted in counts.items()
         ]
 
-    def check_recipe(self, recipe: str | None) -> None:
-        """Refuse a recipe that was never run into this store."""
+    def _check_recipe(self, recipe: str | None) -> None:
         if recipe is not None:
             check_choice("recipe", recipe, self.recipes())
 
@@ -215,20 +201,12 @@ class Store:
         """What is made of every row; says which store cannot be read, and why."""
         try:
             rows = self._connection.execute(query, values)
-            return [make(_parsed(row)) for row in rows]
+            return [make(dict(row)) for row in rows]
         except Exception as error:
             raise InputError(
                 f"'store' {str(self.path)!r} is damaged, or of another version of "
                 f"ecg-gnn ({first_line(error)})"
             ) from error
-
-
-def _parsed(row: sqlite3.Row) -> dict[str, Any]:
-    """The columns of a row, those that hold JSON parsed."""
-    return {
-        name: read_json(name, row[name]) if name in JSON_COLUMNS else row[name]
-        for name in row.keys()  # noqa: SIM118 - iterating a row gives its values
-    }
 
 
 def state_of(unit: Mapping[str, Any] | sqlite3.Row) -> str:

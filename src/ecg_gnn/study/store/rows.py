@@ -1,19 +1,18 @@
 """What a store holds: rows, checked field by field when read."""
 
-import dataclasses
 import types
 import typing
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 from ecg_gnn._version import NUMERICS
 from ecg_gnn.config import RunConfig
 from ecg_gnn.config.identity import VARIANTS, Tags, tags_of, variant_of
 from ecg_gnn.config.setting import field_types
-from ecg_gnn.study.records import STATISTICS, Statistics
-from ecg_gnn.study.store.curves import Curves
+from ecg_gnn.reading import read_json
+from ecg_gnn.study.records import STATISTICS, Result, Statistics
 from ecg_gnn.system.checks import METRIC_NAMES, InputError, check_choice
 
 _LARGEST = 1e15
@@ -23,7 +22,7 @@ _CHOICES = {
     "variant": VARIANTS,
     "kind": ("error", "out_of_memory"),
 }
-Row = TypeVar("Row")
+_JSON = (list, dict, Mapping)  # what columns of text hold for fields of these types
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +67,14 @@ class Configuration:
         return str(self.config["model"]["name"])
 
     @cached_property
+    def settings(self) -> RunConfig:
+        """The same, checked."""
+        return RunConfig.from_dict(self.config)
+
+    @cached_property
     def tags(self) -> Tags:
         """Options past the paper: see :mod:`ecg_gnn.config.identity`."""
-        return tags_of(RunConfig.from_dict(self.config))
+        return tags_of(self.settings)
 
     @property
     def random_splits(self) -> bool:
@@ -81,23 +85,6 @@ class Configuration:
     def label_rate(self) -> float:
         """The share of all labelled nodes that train; 0: all of a split's."""
         return float(self.config.get("label_rate", 0))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Result:
-    """Raw numbers of one finished unit: columns of the table ``records``.
-
-    Scores are shares. A unit of the task ``statistics`` has no scores and no curves.
-    """
-
-    val: float | None
-    test: float | None
-    best_step: int | None
-    seconds: float
-    peak_memory_mb: float | None
-    evolved_statistics: list[Statistics]  # one row per evolved graph
-    provenance: Mapping[str, Any]
-    curves: Curves | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -132,11 +119,9 @@ class UnitRecord(StoredUnit):
 
     def __post_init__(self) -> None:
         at, result = self.configuration, self.result
-        graphs = variant_of(at.embedding).graphs
-        if len(result.evolved_statistics) != len(graphs):
+        if len(result.evolved_statistics) != len(variant_of(at.embedding).graphs):
             raise InputError("every evolved graph of a unit must have its statistics")
-        for statistics in result.evolved_statistics:
-            _check_statistics(statistics)
+        _check_statistics(*result.evolved_statistics)
         if at.task == "train" and None in (result.val, result.test):
             raise InputError("a training must have its scores")
 
@@ -176,34 +161,39 @@ def newest(known: Collection[Configuration], *alike: str) -> set[str]:
     groups: dict[tuple[object, ...], dict[int, list[Configuration]]] = {}
     for at in known:
         group = groups.setdefault(tuple(getattr(at, name) for name in alike), {})
-        behind = RunConfig.from_dict(at.config).numerics - at.numerics
+        behind = at.settings.numerics - at.numerics
         group.setdefault(behind, []).append(at)
     lowest = NUMERICS - min(map(min, groups.values()), default=0)
     first = [at for group in groups.values() for at in group[min(group)]]
     return {at.id for at in first if at.numerics >= lowest}
 
 
-def names_of(kind: Any) -> list[str]:
-    """The fields of a row, in their order."""
-    return [field.name for field in dataclasses.fields(kind)]
+def from_row(kind: Any, row: Mapping[str, Any]) -> Any:
+    """A dataclass from the columns of a row, each of the type that its field has.
 
-
-def checked(kind: type[Row], values: Any) -> Row:
-    """A row from plain values, refused where they are not what its fields must be."""
-    any_kind: Any = kind
-    hints = field_types(any_kind)
-    for name, value in values.items():
-        check_choice("a field", name, list(hints))
-        if not _fits(value, hints[name]):
+    Columns of lists and mappings hold JSON. A field that is no column is a dataclass of
+    columns of the same row, or keeps its default.
+    """
+    values: dict[str, Any] = {}
+    for name, hint in field_types(kind).items():
+        if name not in row:
+            values |= {name: from_row(hint, row)} if is_dataclass(hint) else {}
+            continue
+        value = row[name]
+        if typing.get_origin(hint) in _JSON and isinstance(value, str):
+            value = read_json(name, value)
+        if not _fits(value, hint):
             raise InputError(f"{name!r} must not be {value!r}")
         if name in _CHOICES:
             check_choice(name, value, _CHOICES[name])
+        values[name] = value
     return kind(**values)
 
 
-def _check_statistics(statistics: Statistics) -> None:
-    if missing := sorted(STATISTICS.keys() - statistics.keys()):
-        raise InputError(f"statistics must have {missing} (they are not there)")
+def _check_statistics(*graphs: Statistics) -> None:
+    for statistics in graphs:
+        if missing := sorted(STATISTICS.keys() - statistics.keys()):
+            raise InputError(f"statistics must have {missing} (they are not there)")
 
 
 def _fits(value: Any, hint: Any) -> bool:
@@ -213,7 +203,7 @@ def _fits(value: Any, hint: Any) -> bool:
         return any(_fits(value, each) for each in inner)
     if origin is list:
         return isinstance(value, list) and all(_fits(v, inner[0]) for v in value)
-    if origin in (dict, Mapping):
+    if origin in _JSON:
         is_dict = isinstance(value, dict)
         return is_dict and all(_fits(v, inner[1]) for v in value.values())
     if hint is float:  # squares and sums of larger ones would overflow

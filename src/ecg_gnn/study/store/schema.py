@@ -15,13 +15,14 @@ from ecg_gnn.system.checks import InputError
 SCHEMA_VERSION = 1
 TEXT_ENDING = ".jsonl"  # of stores as text, which are read and never filled
 TABLES = ("datasets", "configurations", "units", "records", "failures", "members")
-JSON_COLUMNS = {"statistics", "config", "evolved_statistics", "provenance"}
+_JSON_COLUMNS = {"statistics", "config", "evolved_statistics", "provenance"}
 _APPLICATION_ID = 0x45434753  # "ECGS": tells our files from other databases
 _SCHEMA = files("ecg_gnn.study.store").joinpath("schema.sql")
-_STATES_CONTRADICT_RECORDS = (
-    "SELECT (SELECT count(*) FROM records) != (SELECT count(*) FROM units JOIN records "
-    "ON records.unit = units.id WHERE state = 'done') OR (SELECT count(*) FROM units "
-    "WHERE state = 'done') != (SELECT count(*) FROM records)"
+_SHAPE = "SELECT type, name, sql FROM sqlite_schema ORDER BY type, name"
+_ROWS_ARE_MISSING = (
+    "SELECT EXISTS (SELECT 1 FROM pragma_foreign_key_check) OR EXISTS "
+    "(SELECT 1 FROM units LEFT JOIN records ON unit = id "
+    "WHERE (state = 'done') != (unit IS NOT NULL))"
 )
 
 
@@ -50,7 +51,7 @@ def open_or_create(path: Path) -> sqlite3.Connection:
         # Every commit reaches the disk: what a killed machine lost would run again.
         connection.execute("PRAGMA synchronous = FULL")
         with transaction(connection):
-            if not connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
+            if not connection.execute(_SHAPE).fetchone():
                 _create(connection)
             _check_version(connection, path)
     return connection
@@ -86,29 +87,20 @@ def _opened(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
 
 
 def insert(
-    connection: sqlite3.Connection,
-    table: str,
-    row: Mapping[str, Any],
-    *,
-    unless_there: bool = False,
+    connection: sqlite3.Connection, verb: str, table: str, row: Mapping[str, Any]
 ) -> None:
-    """Insert a row; one with the same key is an error, or stays as it is."""
-    verb = "INSERT OR IGNORE" if unless_there else "INSERT"
+    """Insert a row (or ignore it, as the verb says), lists and mappings as JSON."""
     columns = ", ".join('"' + name.replace('"', '""') + '"' for name in row)
     places = ", ".join("?" * len(row))
-    connection.execute(
-        f"{verb} INTO {table} ({columns}) VALUES ({places})",
-        [_column(name, value) for name, value in row.items()],
-    )
+    statement = f"{verb} INTO {table} ({columns}) VALUES ({places})"
+    connection.execute(statement, [_column(name, value) for name, value in row.items()])
 
 
 def _column(name: str, value: Any) -> Any:
     if isinstance(value, Curves):
         return value.to_bytes()
-    if name in JSON_COLUMNS and not isinstance(value, str):  # else it is JSON already
-        value = dict(value) if isinstance(value, Mapping) else value
-        return json.dumps(value, allow_nan=False)
-    return value
+    is_json = name in _JSON_COLUMNS and isinstance(value, dict | list)
+    return json.dumps(value, allow_nan=False) if is_json else value
 
 
 @contextmanager
@@ -153,18 +145,16 @@ def _check_version(connection: sqlite3.Connection, path: Path) -> None:
 def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
     """Refuse strangers' tables (a view may never end), and a file that lost rows."""
     _check_version(connection, path)
-    shape = "SELECT type, name, sql FROM sqlite_schema ORDER BY type, name"
     with closing(open_in_memory()) as ours:
-        expected = ours.execute(shape).fetchall()
-    if connection.execute(shape).fetchall() != expected:
+        expected = ours.execute(_SHAPE).fetchall()
+    if connection.execute(_SHAPE).fetchall() != expected:
         raise InputError(
             f"'store' {str(path)!r} must have the tables of schema {SCHEMA_VERSION} "
             "(got others)"
         )
     reason = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
-    if reason == "ok":
-        orphans = connection.execute("PRAGMA foreign_key_check").fetchall()
-        contradiction = connection.execute(_STATES_CONTRADICT_RECORDS).fetchone()[0]
-        reason = "rows are missing" if orphans or contradiction else None
-    if reason:
+    if reason == "ok" and connection.execute(_ROWS_ARE_MISSING).fetchone()[0]:
+        reason = "rows are missing"
+    if reason != "ok":
+        reason = " ".join(reason.split())
         raise InputError(f"'store' {str(path)!r} is damaged ({reason})")

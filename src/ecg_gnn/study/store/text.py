@@ -25,8 +25,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecg_gnn.study.store import rows as stored
-from ecg_gnn.study.store.curves import Curves, known_steps, thinned
+from ecg_gnn.study.store.curves import Curves, places_of
+from ecg_gnn.study.store.rows import Failure, UnitRecord
 from ecg_gnn.study.store.schema import TEXT_ENDING, insert, open_in_memory
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 from ecg_gnn.system.files import write_text
@@ -37,10 +37,8 @@ if TYPE_CHECKING:
 _FORMAT, _VERSION = "ecg_gnn_records", 1
 _COUNT = "units"  # how many follow; older files do not say
 _SHARED = ("provenance", "statistics", "steps")
+_ROWS = ("dataset", "configuration", "unit")
 _NUMBERS = ("val", "test", "best_step", "seconds", "peak_memory_mb")
-_DAMAGES: tuple[type[Exception], ...] = (OSError, ValueError, TypeError, LookupError)
-_DAMAGES += (AttributeError, ArithmeticError, StopIteration, RecursionError)
-_DAMAGES += (sqlite3.Error,)
 
 
 def write_records(store: "Store", path: Path, *, curve_points: int = 25) -> int:
@@ -53,7 +51,7 @@ def write_records(store: "Store", path: Path, *, curve_points: int = 25) -> int:
     if path.suffix != TEXT_ENDING:
         raise InputError(f"'out' must end in {TEXT_ENDING!r} (got {str(path)!r})")
     # Not in the order in which processes happened to run them.
-    units: list[stored.UnitRecord | stored.Failure] = [*store.records()]
+    units: list[UnitRecord | Failure] = [*store.records()]
     units = sorted([*units, *store.failures()], key=_place)
     recipes = store.recipes_of_units()
     lines = {_line({_FORMAT: _VERSION, _COUNT: len(units)}): None}
@@ -70,7 +68,7 @@ def write_records(store: "Store", path: Path, *, curve_points: int = 25) -> int:
         lines[_line({"configuration": asdict(unit.configuration)})] = None
         row: dict[str, Any] = {"id": unit.id, "split": unit.split, "seed": unit.seed}
         row["recipes"] = recipes[unit.id]
-        if isinstance(unit, stored.Failure):
+        if isinstance(unit, Failure):
             made_with = unit.provenance
             row["failure"] = {"kind": unit.kind, "error": unit.error}
         else:
@@ -79,10 +77,10 @@ def write_records(store: "Store", path: Path, *, curve_points: int = 25) -> int:
             row["evolved"] = [share("statistics", g) for g in result.evolved_statistics]
             curves = store.curves(unit.id) if curve_points else None
             if curves is not None and curves.losses.size:
-                places = thinned(known_steps([curves]), curve_points)
+                places = places_of([curves], curve_points)
                 steps = share("steps", (places + 1).tolist())
                 row["curves"] = {"steps": steps, **curves.to_text(places)}
-        row["made_with"] = share("provenance", dict(made_with))
+        row["made_with"] = share("provenance", made_with)
         lines[_line({"unit": row | {"finished": unit.finished}})] = None
     write_text(path, "\n".join([*lines, ""]))
     return len(units)
@@ -92,7 +90,7 @@ def _line(row: Mapping[str, Any]) -> str:
     return json.dumps(row, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
-def _place(unit: stored.UnitRecord | stored.Failure) -> tuple[Any, ...]:
+def _place(unit: UnitRecord | Failure) -> tuple[Any, ...]:
     at = unit.configuration
     where = at.dataset, at.dataset_sha256, at.task, at.backbone, at.model
     return *where, at.variant, at.embedding or "", at.numerics, at.id, unit.pair
@@ -105,36 +103,29 @@ def read_records(path: Path) -> sqlite3.Connection:
     """
     if not path.is_file():
         raise InputError(f"'store' {str(path)!r} does not exist")
-    connection, number = open_in_memory(), 0
-    shared: dict[str, dict[str, Any]] = {kind: {} for kind in _SHARED}
-    promised, units, configuration = None, 0, None
+    connection, number, units = open_in_memory(), 1, 0
+    shared: dict[str, Any] = {kind: {} for kind in _SHARED}
     try:
         with path.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):
+            promised = _promised(next(lines, "{}"))
+            for number, line in enumerate(lines, 2):  # noqa: B007 - errors name it
                 row = json.loads(line, parse_constant=_refuse_constant)
                 kind, value = next(iter(row.items()))
-                if number == 1:
-                    promised = _promised(row)
-                elif kind in _SHARED:
+                check_choice("a line", kind, (*_SHARED, *_ROWS))
+                if kind in _SHARED:
                     shared[kind][row["key"]] = value
+                elif kind == "unit":
+                    _insert_unit(connection, shared, value)
+                    units += 1
                 else:
-                    allowed = (*_SHARED, "dataset", "configuration", "unit")
-                    check_choice("a line", kind, allowed)
-                    if kind == "configuration":
-                        configuration = value["id"]
-                    if kind == "unit":
-                        _insert_unit(connection, configuration, shared, value)
-                        units += 1
-                    else:
-                        insert(connection, f"{kind}s", value)
-        if not number:
-            raise InputError("the file is empty")
+                    insert(connection, "INSERT", f"{kind}s", value)
+                    shared[kind] = value
         if promised not in (None, units):
             raise InputError(
                 f"must be {promised} units, as the first line says (got {units}): the "
                 "file is not whole"
             )
-    except _DAMAGES as error:
+    except Exception as error:
         connection.close()
         said = f"{error} is not there" if isinstance(error, KeyError) else error
         raise InputError(
@@ -144,44 +135,40 @@ def read_records(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _refuse_constant(constant: str) -> None:
-    raise InputError(f"must have finite numbers (got {constant})")
-
-
-def _promised(first: Mapping[str, Any]) -> int | None:
-    """How many units a text has, if its first line says so."""
+def _promised(line: str) -> Any:
+    """How many units follow, if the first line says so."""
+    first = json.loads(line)
     if (version := first.get(_FORMAT)) != _VERSION:
         raise InputError(
             f"the first line must have {_FORMAT!r} {_VERSION} (got {version!r}: no "
             "records, or of another version of ecg-gnn)"
         )
-    count = first.get(_COUNT)
-    if count is not None and (type(count) is not int or count < 0):
-        raise InputError(f"{_COUNT!r} must be a whole number (got {count!r})")
-    return count
+    return first.get(_COUNT)
+
+
+def _refuse_constant(constant: str) -> None:
+    raise InputError(f"must have finite numbers (got {constant})")
 
 
 def _insert_unit(
-    connection: sqlite3.Connection,
-    configuration: str | None,
-    shared: Mapping[str, Mapping[str, Any]],
-    value: dict[str, Any],
+    connection: sqlite3.Connection, shared: Mapping[str, Any], value: dict[str, Any]
 ) -> None:
     """A unit, what became of it, and its recipes, each in its table."""
     recipes, failure = value.pop("recipes"), value.pop("failure", None)
     unit = {name: value.pop(name) for name in ("id", "split", "seed")}
-    state = "failed" if failure else "done"
-    row = unit | {"configuration": configuration, "state": state}
-    insert(connection, "units", row)
-    ended = {"unit": unit["id"], "finished": value.pop("finished")}
-    ended["provenance"] = shared["provenance"][value.pop("made_with")]
+    unit["configuration"] = shared["configuration"]["id"]
+    unit["state"] = "failed" if failure else "done"
+    insert(connection, "INSERT", "units", unit)
+    value["unit"] = unit["id"]
+    value["provenance"] = shared["provenance"][value.pop("made_with")]
     if failure:
-        insert(connection, "failures", failure | ended)
+        insert(connection, "INSERT", "failures", failure | value)
     else:
         graphs = [shared["statistics"][key] for key in value.pop("evolved")]
         if curves := value.get("curves"):
             steps = shared["steps"][curves["steps"]]
             value["curves"] = Curves.from_text(steps, curves)
-        insert(connection, "records", value | ended | {"evolved_statistics": graphs})
+        insert(connection, "INSERT", "records", value | {"evolved_statistics": graphs})
     for recipe in recipes:
-        insert(connection, "members", {"recipe": recipe, "unit": unit["id"]})
+        row = {"recipe": recipe, "unit": unit["id"]}
+        insert(connection, "INSERT", "members", row)

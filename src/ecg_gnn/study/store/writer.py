@@ -10,8 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
+from ecg_gnn.config.setting import field_types
+from ecg_gnn.study.records import Result
+from ecg_gnn.study.store.curves import Curves
 from ecg_gnn.study.store.reader import Store, owner_of, state_of
-from ecg_gnn.study.store.rows import DatasetInfo, Result, StoredUnit
+from ecg_gnn.study.store.rows import DatasetInfo, StoredUnit
 from ecg_gnn.study.store.schema import TABLES, insert, open_or_create, transaction
 from ecg_gnn.system.checks import InputError
 
@@ -71,8 +74,12 @@ class StoreWriter(Store):
 
     def finish(self, unit: str, result: Result) -> None:
         """Keep a result; the first one stays if another process was faster."""
+        names = field_types(Result)
+        row: dict[str, Any] = {name: getattr(result, name) for name in names}
+        series = [row.pop(name) for name in Curves._fields]
+        row["curves"] = Curves.of(*series) if series[0] else None
         with transaction(self._connection):
-            self._insert("records", vars(result) | {"unit": unit, "finished": _now()})
+            self._insert("records", row | {"unit": unit, "finished": _now()})
             self._end(unit, "done")
 
     def fail(
@@ -87,9 +94,9 @@ class StoreWriter(Store):
 
     def scores(self, units: Sequence[str]) -> dict[str, float]:
         """Validation scores of those of some units that are finished."""
-        query = "SELECT val FROM records WHERE unit = ?"
-        found = ((u, self._connection.execute(query, (u,)).fetchone()) for u in units)
-        return {unit: row["val"] for unit, row in found if row is not None}
+        wanted = "SELECT value FROM json_each(?)"
+        query = f"SELECT unit, val FROM records WHERE unit IN ({wanted})"
+        return dict(self._connection.execute(query, (json.dumps(units),)).fetchall())
 
     def mark_pruned(self, unit: str, *, after: int, of: int) -> None:
         """Say in the last record of a trial that a search stopped it there."""
@@ -120,7 +127,7 @@ class StoreWriter(Store):
 
     def _insert(self, table: str, row: Mapping[str, Any]) -> None:
         """Insert a row unless one with the same key is there."""
-        insert(self._connection, table, row, unless_there=True)
+        insert(self._connection, "INSERT OR IGNORE", table, row)
 
 
 def _now() -> str:
@@ -170,7 +177,7 @@ def _copy(source: sqlite3.Connection, target: sqlite3.Connection, curves: bool) 
             for row in map(dict, source.execute(f"SELECT * FROM {table}")):
                 row |= _UNCLAIMED if table == "units" else {}
                 row |= {"curves": None} if table == "records" and not curves else {}
-                insert(target, table, row, unless_there=True)
+                insert(target, "INSERT OR IGNORE", table, row)
         for query in _ALIGN:
             target.execute(query)
 
