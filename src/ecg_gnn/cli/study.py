@@ -123,7 +123,7 @@ def run(
             retry_failed=retry_failed,
             command=" ".join(["ecg-gnn", *sys.argv[1:]]),
             say=display.say,
-            on_progress=display.start,
+            on_progress=display.begin,
         )
     if json_:
         print_json({**asdict(report), "store": str(store)})

@@ -45,11 +45,6 @@ class FeaturePipeline:
     """What is worth knowing of how columns were read in fitting; not stored."""
 
     @property
-    def columns(self) -> list[str]:
-        """Every column that is read."""
-        return list(self.kinds())
-
-    @property
     def names(self) -> list[str]:
         """The names of the features."""
         return [name for block in self.blocks for _, name in block.features()]
@@ -69,7 +64,7 @@ class FeaturePipeline:
 
     def transform(self, table: Table, *, most: int | None = None) -> Features:
         """Features of every row, ``[N, F]``; columns that are missing are named."""
-        if missing := [name for name in self.columns if name not in table.columns]:
+        if missing := [name for name in self.kinds() if name not in table.columns]:
             raise InputError(
                 f"{table.source}: must have the columns that the features are made of "
                 f"(missing: {missing}; the file has {list(table.columns)[:20]})"
@@ -87,7 +82,7 @@ class FeaturePipeline:
         return {k: v for block in blocks for k, v in block.unseen(table).items()}
 
     def _read(self, table: Table) -> Table:
-        table = mark_missing(table, self.columns, self.missing)
+        table = mark_missing(table, self.kinds(), self.missing)
         return _with_plain_numbers(table, self.decimal_marks)
 
     def state(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
@@ -122,7 +117,7 @@ class FeaturePipeline:
             missing = tuple(map(str, state.get("missing", ())))
             marks = dict(state.get("decimal_marks", {}))
             pipeline = cls(tuple(blocks), dict(state["dropped"]), missing, marks)
-            if {*marks.values()} - {".", ","} or {*marks} - {*pipeline.columns}:
+            if {*marks.values()} - {".", ","} or {*marks} - {*pipeline.kinds()}:
                 raise ValueError("decimal marks do not fit")
             return pipeline
         except Exception as error:  # each damage breaks at another place
