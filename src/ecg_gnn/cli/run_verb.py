@@ -110,9 +110,6 @@ def run(
             f"({record.seconds:.1f} s)"
         )
 
-    def on_reused(count: int, total: int) -> None:
-        display.say(f"{count} of {total} trainings are in the output folder already")
-
     with display:
         report = run_all(
             asked,
@@ -124,7 +121,9 @@ def run(
             loader_workers=workers,
             on_progress=display.begin,
             on_record=on_record,
-            on_reused=on_reused,
+            on_reused=lambda count, total: display.say(
+                f"{count} of {total} trainings are in the output folder already"
+            ),
         )
     assert report.folder is not None
     said = "\n\n".join([table.report_markdown(report), *verdict(report), ""])

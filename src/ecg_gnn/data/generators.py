@@ -169,7 +169,8 @@ def _block_model(
     y = block % classes
     means = rng.standard_normal((int(block.max()) + 1, features), dtype=np.float32)
     means *= np.float32(given["signal"]) / np.linalg.norm(means, axis=1, keepdims=True)
-    x = means[block] + rng.standard_normal((nodes, features), dtype=np.float32)
+    x = rng.standard_normal((nodes, features), dtype=np.float32)
+    x += means[block]
     edges = _block_edges(y, round(nodes * given["degree"] / 2), given["homophily"], rng)
     return _made(generator, given, x=x, y=y, edges=edges)
 

@@ -24,10 +24,6 @@ AnyArray = NDArray[Any]
 _END_BYTES, _IN_LARGE_RECORD = 22, 0xFFFF
 # Deflate cannot shrink data more than this; a file that claims to is an attack.
 _MAX_DEFLATE_RATIO = 1032
-_HEADERS: dict[tuple[int, int], Callable[[IO[bytes]], tuple[Any, bool, Any]]] = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
 
 
 def read_archive(
@@ -110,7 +106,9 @@ def _read_array(
 
 def _check_header(source: str, file: IO[bytes], size: int, most: int | None) -> None:
     """Refuse an array by what it says of itself, before memory is taken for it."""
-    shape, _, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
+    major, minor = np.lib.format.read_magic(file)
+    read = getattr(np.lib.format, f"read_array_header_{major}_{minor}")
+    shape, _, dtype = read(file)
     if dtype.hasobject:
         raise InputError(
             f"{source} must be an array of plain numbers (got pickled Python objects, "

@@ -45,7 +45,8 @@ def _end_at_once(*_: object) -> None:
 
 def _raise(*_: object) -> None:
     """Raise, but not inside an import: at the first line after it, then."""
-    importer, frame = None, sys._getframe(1)
+    importer = None
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_filename == _IMPORT:
             importer = frame.f_back

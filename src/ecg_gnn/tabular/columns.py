@@ -27,7 +27,6 @@ _LEADING_ZERO = re.compile(r"0\d+")
 _FLAGS = {"true": "1", "yes": "1", "false": "0", "no": "0"}
 
 _BEGINS_LIKE_ISO = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")
-_DATE_PARTS = ("year", "month", "day")
 _OTHER_DATES = (
     re.compile(r"(?P<year>\d{4})/(?P<month>\d{1,2})/(?P<day>\d{1,2})"),
     re.compile(r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})"),
@@ -138,16 +137,15 @@ def mark_missing(
     if not texts:
         return table
     none = {text.strip().lower() for text in texts}
-
-    def cleaned(column: Column) -> Column:
+    changed: dict[str, Column] = {}
+    for name in columns:
+        column = table.column(name, "features")
         missing = [(as_text(value) or "").lower() in none for value in column]
         if isinstance(column, np.ndarray):
-            return np.where(missing, np.nan, column)
-        return [
-            None if gone else value for value, gone in zip(column, missing, strict=True)
-        ]
-
-    changed = {name: cleaned(table.column(name, "features")) for name in columns}
+            changed[name] = np.where(missing, np.nan, column)
+        else:
+            pairs = zip(column, missing, strict=True)
+            changed[name] = [None if gone else value for value, gone in pairs]
     return Table(table.source, table.columns | changed)
 
 
@@ -261,7 +259,7 @@ def parse_date(text: str) -> datetime | None:
             return date.astimezone(UTC).replace(tzinfo=None) if date.tzinfo else date
         for form in _OTHER_DATES:
             if found := form.fullmatch(text):
-                year, month, day = (int(found[part]) for part in _DATE_PARTS)
+                year, month, day = map(int, found.group("year", "month", "day"))
                 return datetime(year, month, day)
     except (ValueError, OverflowError):  # such as 31 February, or before the year 1
         pass

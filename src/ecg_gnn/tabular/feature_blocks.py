@@ -72,7 +72,7 @@ class NumericBlock(Block):
     @classmethod
     def fit(cls, table: Table, columns: list[str], options: "ImportOptions") -> Self:
         """Learn what the encoding needs."""
-        values = _number_matrix(table, columns)
+        values = np.stack([numeric_column(table, name) for name in columns], axis=1)
         missing = np.isnan(values)
         medians = np.nanmedian(values, axis=0)
         means, scales, grids = np.zeros(len(columns)), np.ones(len(columns)), None
@@ -93,7 +93,8 @@ class NumericBlock(Block):
 
     def transform(self, table: Table) -> Features:
         """Fill in, encode, and append the indicators."""
-        values = _number_matrix(table, self.columns)
+        columns = [numeric_column(table, name) for name in self.columns]
+        values = np.stack(columns, axis=1)
         missing = np.isnan(values)
         if self.grids is None:
             filled = np.where(missing, self.medians, values)
@@ -167,10 +168,6 @@ class CategoryBlock(Block):
             if new and OTHER not in known:
                 unseen[name] = [_category_name(text) for text in cells if text in new]
         return unseen
-
-
-def _number_matrix(table: Table, columns: list[str]) -> Floats:
-    return np.stack([numeric_column(table, name) for name in columns], axis=1)
 
 
 def fit_grid(values: Floats) -> Floats:

@@ -24,15 +24,8 @@ _COMPRESSED = {"csr": csr_array, "csc": csc_array}
 _MATRIX = "a sparse matrix as scipy.sparse.save_npz writes it (csr, csc or coo)"
 _NETWORK = "a network of facebook100: a sparse matrix 'A' and 'local_info', version 5"
 # What the columns of facebook100 mean; 0 is no value.
-_LOCAL_INFO = (
-    "status",
-    "gender",
-    "major",
-    "second_major",
-    "dorm",
-    "year",
-    "high_school",
-)
+_LOCAL_INFO = ["status", "gender", "major", "second_major"]
+_LOCAL_INFO += ["dorm", "year", "high_school"]
 
 # MATLAB's format, version 5. SciPy's reader ends the process on some damaged files.
 _HEADER_BYTES, _VERSION_AND_ORDER = 128, {b"\x00\x01IM": "<", b"\x01\x00MI": ">"}
