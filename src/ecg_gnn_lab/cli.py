@@ -93,7 +93,7 @@ def figure(
             from ecg_gnn_lab.figures.tsne import draw_tsne
 
             source = embedding or "mlp"
-            progress = partial(display.start, source)
+            progress = partial(display.begin, source)
             draw_tsne(
                 opened,
                 out,

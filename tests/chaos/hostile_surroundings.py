@@ -18,11 +18,11 @@ CONTENT = bytes(range(256)) * 256
 DOWNLOAD = """
 import sys
 from pathlib import Path
-from ecg_gnn.data import download as module
+from ecg_gnn.data import catalogue as module
 from ecg_gnn.system.checks import InputError
 module._TIMEOUT = 2.0
 try:
-    module.download(sys.argv[1], Path("file"), sys.argv[2], int(sys.argv[3]))
+    module.fetch(sys.argv[1], Path("file"), sys.argv[2], int(sys.argv[3]))
 except InputError as error:
     print("refused:", error)
 else:

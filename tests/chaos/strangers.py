@@ -106,7 +106,7 @@ def _starter() -> Any:
     os.environ["OMP_NUM_THREADS"] = "1"  # torch reads it when it is imported
     sys.path[:0] = [str(TESTS)]
     context = get_context("forkserver")
-    verbs = ("run_verb", "data_import", "fit_verb", "study_run", "model_verbs")
+    verbs = ("run_verb", "data", "fit_verb", "study", "model_verbs")
     lazy = ["torch_geometric.nn", "sklearn.linear_model", "matplotlib.figure"]
     lazy += ["zoneinfo", *(f"ecg_gnn.cli.{verb}" for verb in verbs)]
     context.set_forkserver_preload(lazy)

@@ -231,7 +231,7 @@ def test_a_bug_of_ours_keeps_its_traceback(monkeypatch):
     def load(*arguments, **options):
         raise RuntimeError("ours")
 
-    monkeypatch.setattr("ecg_gnn.cli.graph_verbs.load_dataset", load)
+    monkeypatch.setattr("ecg_gnn.cli.run_verb.load_dataset", load)
     monkeypatch.setattr(sys, "argv", ["ecg-gnn", "homophily"])
     with pytest.raises(RuntimeError, match="ours"):
         main()

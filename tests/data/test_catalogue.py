@@ -8,7 +8,7 @@ from ecg_gnn.data import CATALOGUE, catalogue, load_dataset, resolve_data_root
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import sha256_of_file
 
-FILES = [e for e in CATALOGUE.values() if e.file]
+FILES = [e for e in CATALOGUE.values() if e.kind != "generator"]
 NETWORK_ONLY = {"roman-empire", "amazon-ratings", "questions"}
 
 

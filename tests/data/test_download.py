@@ -4,7 +4,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from ecg_gnn.data.download import download
+from ecg_gnn.data.catalogue import fetch as download
 from ecg_gnn.system.checks import InputError
 
 CONTENT = bytes(range(256)) * 4096  # 1 MiB, several pieces

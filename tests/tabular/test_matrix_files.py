@@ -71,7 +71,7 @@ def test_facebook100(tmp_path):
     assert graph.classes == ("1", "2")
     assert graph.dataset.num_unlabelled == 8
     assert graph.dataset.num_edges == 24
-    assert graph.features.columns == ["status", "year"]
+    assert list(graph.features.kinds()) == ["status", "year"]
     assert graph.report["columns_left_out"]["dorm"] == "no values"
     assert graph.ids[:2] == ("0", "1")
 

@@ -5,10 +5,9 @@ import pytest
 
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular import ImportOptions
-from ecg_gnn.tabular.columns import Table
+from ecg_gnn.tabular.columns import Table, decimal_mark, plain_numbers
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline, fit_features
 from ecg_gnn.tabular.labels import read_labels
-from ecg_gnn.tabular.written_numbers import decimal_mark, plain_numbers
 
 WRITTEN = {
     "dollars": (["$1,234.50", "$8", "-$7.25"], [1234.5, 8, -7.25]),

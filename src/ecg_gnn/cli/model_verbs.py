@@ -142,7 +142,7 @@ def explain(
 
     loaded = read_model(model)
     with ProgressDisplay() as display:
-        tell = display.start("explain", "effects")
+        tell = display.begin("explain", "effects")
         explanation = explain_node(
             loaded, node, most, progress=lambda done, total: tell(done, total, math.nan)
         )

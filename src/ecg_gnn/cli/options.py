@@ -171,6 +171,14 @@ def check_apart(out: Path, *inputs: str | Path | None) -> None:
             raise InputError(f"'out' must be another file than {str(path)!r}")
 
 
+def check_address(address: str | None, engine: str | None) -> None:
+    """Refuse the address of a cluster without the engine that has one."""
+    if address is not None and engine != "ray":
+        raise InputError(
+            f"'address' must be given with --engine ray (got {address!r} without it)"
+        )
+
+
 def default_cache() -> "EmbeddingCache":
     """Where embeddings are kept: ``ECG_CACHE``, else the user's cache."""
     from ecg_gnn.embed import EmbeddingCache  # with PyG: seconds, for who embeds

@@ -1,32 +1,175 @@
 """``ecg-gnn study``: many configurations over many splits, and their results."""
 
+import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import redirect_stdout
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ecg_gnn.cli import options as opt
-from ecg_gnn.cli.study_run import run
-from ecg_gnn.cli.terminal import print_json, print_table
+from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
+from ecg_gnn.config.classify_settings import read_assignments
+from ecg_gnn.config.run_config import read_splits
 from ecg_gnn.study.recipe import load_recipe, shipped_recipes
 from ecg_gnn.study.store import Progress, Store, merge_stores, write_records
 from ecg_gnn.study.table import full_name, model_name, row_name
 from ecg_gnn.system.cells import Table
+from ecg_gnn.system.checks import InputError, check_choice
+
+if TYPE_CHECKING:
+    from ecg_gnn.study.execute import StudyReport
 
 app = typer.Typer(
     no_args_is_help=True,
     help="Run many configurations into one store; make tables and a report.",
 )
-app.command("run")(run)
+_STATES = ("done", "failed", "running", "missing")
+
+
+@app.command()
+@opt.verb(recipes=", ".join(shipped_recipes()))
+def run(
+    recipe: Annotated[str, typer.Argument(metavar="RECIPE")],
+    store: Path,
+    datasets: list[str] | None = None,
+    models: list[str] | None = None,
+    variants: list[str] | None = None,
+    splits: str | None = None,
+    jobs: int = 1,
+    engine: str = "local",
+    address: str | None = None,
+    search: str | None = None,
+    trials: int | None = None,
+    prune: bool = False,
+    search_seed: int = 0,
+    device: str | None = None,
+    data_root: Path | None = None,
+    set_: list[str] | None = None,
+    retry_failed: bool = False,
+    json_: bool = False,
+) -> None:
+    """Run the parts of a recipe that are not in the store yet.
+
+    If interrupted, rerun the command to resume: finished trainings are never lost or
+    repeated. Several commands may fill one store at once, and stores from different
+    machines can be merged. A failed training is kept with its error and does not stop
+    the rest.
+
+    Options:
+        recipe: One of {recipes}, or a YAML file of your own.
+        datasets: Only these datasets of the recipe, downloaded if needed; without it,
+            datasets that are not here are skipped. Repeat it, or write a,b.
+        models: Only these models of the recipe.
+        variants: Only these variants: baseline, an embedding, a control. Repeat it, or
+            write a,b (one variant if the recipe has a variant a,b of two graphs).
+        splits: Such as 0-9 or 0,3,5, instead of the recipe's.
+        jobs: Parallel trainings, each in its own process.
+        engine: Where trainings run: local (this machine) or ray (a Ray cluster, one
+            started here unless --address names another).
+        address: A running Ray cluster: HOST:PORT, or auto for one here.
+        search: Search the grid instead of trying all of it: tpe proposes --trials
+            points for each dataset, model and variant, by their validation scores.
+        trials: Points to try in each search, including earlier calls.
+        prune: In a search, train split by split and stop trials that are worse than the
+            best on the same splits (a paired test, from four splits on).
+        search_seed: Random seed of a search.
+        set_: A setting by its dotted name in every run, whatever the recipe says:
+            train.precision=bf16, train.steps=100. Repeatable.
+        retry_failed: Repeat units that failed.
+    """
+    asked = load_recipe(recipe).with_settings(read_assignments(set_ or []))
+    known = {variant for part in asked.parts for variant in part.variants}
+    wanted = {
+        "datasets": _names_of(datasets),
+        "models": _names_of(models),
+        "variants": _names_of(variants, known),
+    }
+    asked.check_has(wanted)
+    check_choice("engine", engine, ["local", "ray"])
+    opt.check_address(address, engine)
+    from ecg_gnn.study.execute import run_study
+    from ecg_gnn.study.executors import Executor
+    from ecg_gnn.study.grid import Only
+    from ecg_gnn.study.ray_executor import RayExecutor
+    from ecg_gnn.study.search import Search
+
+    only = Only(**wanted, splits=None if splits is None else read_splits(splits))
+    searched, how = None, dict[str, Any](prune=prune, seed=search_seed)
+    if search is not None:
+        searched = Search(sampler=search, trials=trials or 0, **how)
+    elif trials or any(how.values()):
+        raise InputError(
+            "'search' must be tpe with --trials, --prune or --search-seed (got none)"
+        )
+    # Ray prints warnings on stdout, which is for results.
+    with ProgressDisplay() as display, redirect_stdout(sys.stderr):
+        executor = Executor(jobs)
+        if engine == "ray":
+            executor = RayExecutor(jobs=jobs, address=address)
+        report = run_study(
+            asked,
+            store,
+            only=only,
+            search=searched,
+            data_root=data_root,
+            device=device or "auto",
+            executor=executor,
+            cache=opt.default_cache(),
+            retry_failed=retry_failed,
+            command=" ".join(["ecg-gnn", *sys.argv[1:]]),
+            say=display.say,
+            on_progress=display.begin,
+        )
+    if json_:
+        print_json({**asdict(report), "store": str(store)})
+    else:
+        _print_study(report, store)
+
+
+def _names_of(
+    values: Sequence[str] | None, known: Collection[str] = ()
+) -> list[str] | None:
+    """Names given one by one or with commas, which a name may also contain.
+
+    Generators, paths and known variants of two graphs may contain commas.
+    """
+    names: list[str] = []
+    for value in values or ():
+        compact = value.replace(" ", "")
+        one = compact in known or ":" in value or "/" in value
+        names += [compact if compact in known else value] if one else value.split(",")
+    return [name.strip() for name in names] or None
+
+
+def _print_study(report: "StudyReport", store: Path) -> None:
+    counts = report.counts
+    parts = [f"{counts.done} of {counts.total} done", f"{report.ran} of them now"]
+    if counts.failed:
+        hint = "study status --errors shows why, study run --retry-failed tries again"
+        parts.append(f"{counts.failed} failed ({hint})")
+    if counts.running:
+        parts.append(f"{counts.running} running in other processes")
+    print(f"{report.recipe}: {', '.join(parts)}. Records: {store}")
+    from ecg_gnn.study.search import settings_text
+
+    for cell in report.searched:
+        ended = [f"{cell.done} trials done"]
+        ended += [f"{cell.pruned} pruned"] if cell.pruned else []
+        ended += [f"{cell.failed} failed"] if cell.failed else []
+        best = "" if cell.best is None else f", best {settings_text(cell.best)}"
+        val = "" if cell.val is None else f" (validation {100 * cell.val:.2f})"
+        names = f"{cell.dataset} {cell.model} {cell.variant}"
+        print(f"{names}: {', '.join(ended)}{best}{val}")
+
+
 # The laboratory's verbs, by name: the library does not import its laboratory.
 for _verb in ("table", "figure", "report"):
     app.command(_verb)(getattr(import_module("ecg_gnn_lab.cli"), _verb))
-
-_STATES = ("done", "failed", "running", "missing")
 
 
 @app.command()

@@ -60,47 +60,39 @@ def print_facts(facts: Mapping[str, Any]) -> None:
             print(f"{key.replace('_', ' '):>24}  {printable(shown)}")
 
 
-class ProgressDisplay:
+class ProgressDisplay(progress.Progress):
     """A progress bar on a terminal, an occasional line elsewhere."""
 
     def __init__(self) -> None:
-        self.console = Console(stderr=True)
-        self.bars = progress.Progress(
+        console = Console(stderr=True)
+        super().__init__(
             progress.TextColumn("{task.description}", markup=False),
             progress.BarColumn(),
             progress.MofNCompleteColumn(),
             progress.TimeRemainingColumn(),
             progress.TextColumn("{task.fields[score]}"),
-            console=self.console,
+            console=console,
             transient=True,
-            disable=not self.console.is_terminal,
+            disable=not console.is_terminal,
         )
-        self.task: progress.TaskID | None = None
         self.last_line = time.monotonic()
-
-    def __enter__(self) -> "ProgressDisplay":
-        self.bars.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.bars.stop()
 
     def say(self, text: str) -> None:
         """Print a line above the bars."""
-        self.bars.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
         self.last_line = time.monotonic()
 
-    def start(self, title: str, work: str) -> Callable[[int, int, float], None]:
-        """Start the bar of one piece of work; returns what updates it."""
-        if self.task is not None:
-            self.bars.remove_task(self.task)
+    def begin(self, title: str, work: str) -> Callable[[int, int, float], None]:
+        """Begin the bar of one piece of work; returns what updates it."""
+        for earlier in self.task_ids:
+            self.remove_task(earlier)
         name = f"{title}: {work}"
-        self.task = self.bars.add_task(name, total=None, score="")
+        task = self.add_task(name, total=None, score="")
 
         def update(done: int, total: int, score: float) -> None:
             best = "" if math.isnan(score) else f"best {score:.4f}"
-            if self.task is not None:
-                self.bars.update(self.task, completed=done, total=total, score=best)
+            if task in self.task_ids:
+                self.update(task, completed=done, total=total, score=best)
             waited = time.monotonic() - self.last_line > _QUIET_SECONDS
             if not self.console.is_terminal and waited:
                 what = f"{done} of {total}"

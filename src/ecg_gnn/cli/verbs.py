@@ -11,11 +11,9 @@ import typer
 
 from ecg_gnn._version import __version__
 from ecg_gnn.cli import data, study
-from ecg_gnn.cli.advise import advise
-from ecg_gnn.cli.fit_verb import fit
-from ecg_gnn.cli.graph_verbs import homophily, knn
+from ecg_gnn.cli.fit_verb import advise, fit
 from ecg_gnn.cli.model_verbs import explain, predict, score
-from ecg_gnn.cli.run_verb import run
+from ecg_gnn.cli.run_verb import homophily, knn, run
 from ecg_gnn.system import interrupts
 
 app = typer.Typer(

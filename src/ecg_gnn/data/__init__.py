@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from ecg_gnn.data.catalogue import resolve_data_root as resolve_data_root
     from ecg_gnn.data.dataset import GraphDataset as GraphDataset
     from ecg_gnn.data.dataset import Split as Split
+    from ecg_gnn.data.dataset import describe as describe
     from ecg_gnn.data.dataset import make_dataset as make_dataset
-    from ecg_gnn.data.description import describe as describe
     from ecg_gnn.data.generators import csbm as csbm
     from ecg_gnn.data.graph_storage import write_npz as write_npz
 else:

@@ -4,17 +4,19 @@
 """
 
 import csv
+import hashlib
+import http.client
 import inspect
 import os
+import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecg_gnn.data.download import download as fetch
 from ecg_gnn.system.checks import InputError, default_metric, did_you_mean
-from ecg_gnn.system.files import cache_folder, expanded
+from ecg_gnn.system.files import atomic_path, cache_folder, expanded
 
 if TYPE_CHECKING:
     from ecg_gnn.data.dataset import GraphDataset
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 Generator = Callable[..., "GraphDataset"]
 _WHOLE_NUMBERS = ("nodes", "edges", "features", "classes", "size")
 
+_PIECE = 1 << 18
+_TIMEOUT = 30.0  # seconds in which the server sends nothing
 BASE_URL = "https://github.com/yandex-research/heterophilous-graphs/raw/main/data/"
 
 MANIFEST = "graph.json"
@@ -49,10 +53,8 @@ class Entry:
         return default_metric(self.classes)
 
     @property
-    def file(self) -> str | None:
-        """The name of the .npz file, for graphs that come in one."""
-        if self.kind == "generator":
-            return None
+    def file(self) -> str:
+        """The name of the .npz file that a graph comes in, if it is not generated."""
         return f"{self.name.replace('-', '_')}.npz"
 
 
@@ -103,7 +105,8 @@ def load_dataset(
         able = [other.name for other in CATALOGUE.values() if other.kind == "generator"]
         raise InputError(f"{name!r} takes no parameters, only {able} do (got {spec!r})")
     root = resolve_data_root(data_root)
-    path = find_file(entry, root) or _obtain(entry, root, download)
+    if not (path := root / entry.file).is_file():
+        _obtain(entry, path, download)
     options = {"metric": entry.metric, "note": entry.note}
     return read_npz(path, entry.name, expected_sha256=entry.sha256, **options)
 
@@ -161,15 +164,9 @@ def _key(name: str) -> str:
     return name.strip().lower().replace("_", "-")
 
 
-def find_file(entry: Entry, root: Path) -> Path | None:
-    """The path of an entry's file, if it is in the data root."""
-    path = root / entry.file if entry.file else None
-    return path if path and path.is_file() else None
-
-
 def is_present(entry: Entry, root: Path) -> bool:
     """Whether the graph can be loaded without a network."""
-    return entry.kind == "generator" or find_file(entry, root) is not None
+    return entry.kind == "generator" or (root / entry.file).is_file()
 
 
 def list_datasets(data_root: str | Path | None = None) -> list[dict[str, Any]]:
@@ -183,24 +180,48 @@ def list_datasets(data_root: str | Path | None = None) -> list[dict[str, Any]]:
     ]
 
 
-def _obtain(entry: Entry, root: Path, allowed: bool) -> Path:
+def _obtain(entry: Entry, path: Path, allowed: bool) -> None:
     """Download an official file into the data root, or say where to put it by hand."""
-    assert entry.file
-    path = root / entry.file
     reason = "downloading is switched off"
     if entry.kind == "substitute":
         reason = "it is offered nowhere for download"
     elif allowed:
         try:
             fetch(BASE_URL + entry.file, path, str(entry.sha256), entry.size or 0)
-            return path
+            return
         except InputError as error:
             reason = str(error)
     raise InputError(
         f"{entry.name!r} is not in the data root and was not downloaded ({reason}): "
-        f"put {entry.file} (sha256 {entry.sha256}) into {root}, or set --data-root / "
-        "ECG_DATA to a folder that has it"
+        f"put {entry.file} (sha256 {entry.sha256}) into {path.parent}, or set "
+        "--data-root / ECG_DATA to a folder that has it"
     )
+
+
+def fetch(url: str, path: Path, sha256: str, size: int) -> None:
+    """Download ``url`` to ``path``, which appears only once its contents are right.
+
+    Another checksum, more or fewer bytes are refused. Folders are made.
+    """
+    received, digest = 0, hashlib.sha256()
+    try:
+        with (
+            atomic_path(path) as temporary,
+            urllib.request.urlopen(url, timeout=_TIMEOUT) as response,
+            temporary.open("wb") as file,
+        ):
+            while received <= size and (piece := response.read1(_PIECE)):
+                received += len(piece)
+                file.write(piece)
+                digest.update(piece)
+            if received != size:
+                got = "more" if received > size else received
+                raise InputError(f"{url}: must have {size} bytes (got {got})")
+            if (got := digest.hexdigest()) != sha256:
+                raise InputError(f"{url}: sha256 must be {sha256} (got {got})")
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", None) or error
+        raise InputError(f"{url}: cannot be downloaded ({reason})") from error
 
 
 def _parse_parameters(name: str, generator: Generator, text: str) -> dict[str, Any]:

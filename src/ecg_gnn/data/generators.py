@@ -11,9 +11,9 @@ from ecg_gnn.data.dataset import GraphDataset, make_dataset
 from ecg_gnn.system.checks import InputError, check_in_range
 from ecg_gnn.system.seeds import derive_seed
 
+_Generator = Callable[..., GraphDataset]
 _MAX_NODES = 50_000_000
 _MAX_EDGES = 2_000_000_000
-_PIECE = 1 << 20
 
 # The fewest nodes of a class that reach train, validation and test.
 _MIN_PER_CLASS = 3
@@ -60,13 +60,13 @@ def minesweeper_gen(
             f"'mines' must leave at least {_MIN_PER_CLASS} mines and as many free "
             f"cells (got {mines}: {num_mines} mines among {num_nodes} cells)"
         )
-    rng = np.random.default_rng(derive_seed(seed, "minesweeper-gen"))
+    rng = np.random.default_rng(derive_seed(seed, _name(minesweeper_gen)))
     y = np.zeros(num_nodes, dtype=np.int64)
     y[rng.permutation(num_nodes)[:num_mines]] = 1
     hidden = rng.permutation(num_nodes)[: round(unknown * num_nodes)]
     edges = king_grid(rows, cols)
     x = minesweeper_features(edges, y, hidden)
-    return _made("minesweeper-gen", minesweeper_gen, given, x=x, y=y, edges=edges)
+    return _made(minesweeper_gen, given, x=x, y=y, edges=edges)
 
 
 def king_grid(rows: int, cols: int) -> NDArray[np.int64]:
@@ -123,7 +123,7 @@ def csbm(
         seed: Random seed.
         num_splits: How many stratified splits to draw.
     """
-    return _block_model("csbm", csbm, dict(locals()))
+    return _block_model(csbm, dict(locals()))
 
 
 def look_alikes(
@@ -146,14 +146,11 @@ def look_alikes(
     groups. A class has as many groups of ``group`` nodes as its nodes fill; the other
     arguments are those of ``csbm``.
     """
-    return _block_model("look-alikes", look_alikes, dict(locals()), group)
+    return _block_model(look_alikes, dict(locals()), group)
 
 
 def _block_model(
-    name: str,
-    generator: Callable[..., GraphDataset],
-    given: Mapping[str, Any],
-    group: int | None = None,
+    generator: _Generator, given: Mapping[str, Any], group: int | None = None
 ) -> GraphDataset:
     """A graph of blocks of nodes, of ``group`` nodes each or of a class each."""
     nodes, classes, features = (given[k] for k in ("nodes", "classes", "features"))
@@ -166,26 +163,16 @@ def _block_model(
     check_in_range("degree", given["degree"], 0, most)
     check_in_range("homophily", given["homophily"], 0, 1)
     check_in_range("signal", given["signal"], 0, 1e6)
-    rng = np.random.default_rng(derive_seed(given["seed"], name))
+    rng = np.random.default_rng(derive_seed(given["seed"], _name(generator)))
     block = rng.permutation(nodes)
     block = block % classes if group is None else block // group
     y = block % classes
-    x = _noisy_means(block, features, given["signal"], rng)
+    means = rng.standard_normal((int(block.max()) + 1, features), dtype=np.float32)
+    means *= np.float32(given["signal"]) / np.linalg.norm(means, axis=1, keepdims=True)
+    x = rng.standard_normal((nodes, features), dtype=np.float32)
+    x += means[block]
     edges = _block_edges(y, round(nodes * given["degree"] / 2), given["homophily"], rng)
-    return _made(name, generator, given, x=x, y=y, edges=edges)
-
-
-def _noisy_means(
-    block: NDArray[np.int64], features: int, signal: float, rng: np.random.Generator
-) -> NDArray[np.float32]:
-    """A row per node, [N, F]: the mean of its block plus standard normal noise."""
-    shape = int(block.max()) + 1, features
-    means = rng.standard_normal(shape, dtype=np.float32)
-    means *= np.float32(signal) / np.linalg.norm(means, axis=1, keepdims=True)
-    x = rng.standard_normal((len(block), features), dtype=np.float32)
-    for rows in _pieces(len(block)):  # without a second array of that size
-        x[rows] += means[block[rows]]
-    return x
+    return _made(generator, given, x=x, y=y, edges=edges)
 
 
 def _block_edges(
@@ -200,22 +187,16 @@ def _block_edges(
     # stepping around the block (never back to the start) or around all else.
     start = rng.integers(num_nodes, size=num_edges)
     inside = rng.random(num_edges) < homophily
-    pairs = np.empty((num_edges, 2), dtype=np.int64)
-    for piece in _pieces(num_edges):
-        own, is_inside = start[piece], inside[piece]
-        block = y[by_class[own]]
-        room = np.where(is_inside, size[block] - 1, num_nodes - size[block])
-        step = rng.integers(room)
-        around = first[block] + (own - first[block] + 1 + step) % size[block]
-        outside = (first[block] + size[block] + step) % num_nodes
-        pairs[piece, 0] = by_class[own]
-        pairs[piece, 1] = by_class[np.where(is_inside, around, outside)]
-    return pairs
+    block = y[by_class[start]]
+    step = rng.integers(np.where(inside, size[block] - 1, num_nodes - size[block]))
+    around = first[block] + (start - first[block] + 1 + step) % size[block]
+    outside = (first[block] + size[block] + step) % num_nodes
+    end = np.where(inside, around, outside)
+    return np.stack([by_class[start], by_class[end]], axis=1)
 
 
-def _pieces(count: int) -> list[slice]:
-    """Slices small enough that temporary arrays do not matter."""
-    return [slice(i, i + _PIECE) for i in range(0, count, _PIECE)]
+def _name(generator: _Generator) -> str:
+    return generator.__name__.replace("_", "-")
 
 
 def _check_int(name: str, value: Any, low: int, high: int) -> None:
@@ -226,17 +207,13 @@ def _check_int(name: str, value: Any, low: int, high: int) -> None:
 
 
 def _made(
-    name: str,
-    generator: Callable[..., GraphDataset],
-    given: Mapping[str, Any],
-    **arrays: Any,
+    generator: _Generator, given: Mapping[str, Any], **arrays: Any
 ) -> GraphDataset:
     """The graph, under the name that generates it again: what is not the default."""
     usual = inspect.signature(generator).parameters
     changed = [
         f"{k}={value}" for k, value in given.items() if value != usual[k].default
     ]
-    name = f"{name}:{','.join(changed)}" if changed else name
+    name = ":".join(filter(None, [_name(generator), ",".join(changed)]))
     seed = derive_seed(given["seed"], "splits")
-    drawn: dict[str, Any] = {"num_splits": given["num_splits"], "seed": seed}
-    return make_dataset(name=name, **drawn, **arrays)
+    return make_dataset(name=name, num_splits=given["num_splits"], seed=seed, **arrays)

@@ -98,26 +98,18 @@ def canonical_edge_index(
     pairs: NDArray[np.int64], num_nodes: int, directed: bool
 ) -> Tensor:
     """Pairs [E, 2] as a sorted ``edge_index`` [2, E'] without repeats or self-loops."""
-    source, target = pairs.T
-    ways = [(source, target)] if directed else [(source, target), (target, source)]
-    both = np.empty((len(ways), len(pairs)), dtype=np.int64)  # and no second array
-    for row, (begin, end) in zip(both, ways, strict=True):
-        np.multiply(begin, num_nodes, out=row)
-        row += end
-    loops = source == target
-    keys = (both[:, ~loops] if loops.any() else both).reshape(-1)
+    source, target = pairs[pairs[:, 0] != pairs[:, 1]].T
+    keys = source * num_nodes + target
+    if not directed:
+        keys = np.concatenate([keys, target * num_nodes + source])
     keys.sort()
-    repeated = keys[1:] == keys[:-1]
-    if repeated.any():
-        keys = keys[np.r_[True, ~repeated]]
-    edge_index = np.empty((2, len(keys)), dtype=np.int64)
-    np.divmod(keys, num_nodes, out=(edge_index[0], edge_index[1]))
-    return torch.from_numpy(edge_index)
+    keys = keys[np.diff(keys, prepend=-1) != 0]
+    return torch.from_numpy(np.stack(np.divmod(keys, num_nodes)))
 
 
 def check_metric(source: str, metric: str | None, y: NDArray[np.int64]) -> str:
     """The metric asked for, or ROC AUC for two classes and accuracy for more."""
-    sizes = _class_sizes(y)
+    sizes = np.bincount(y[y >= 0])
     if metric is None:  # ROC AUC needs each class in every part of a split
         tiny = sizes.min() < _MIN_CLASS_SIZE
         return "accuracy" if tiny else default_metric(len(sizes))
@@ -150,16 +142,12 @@ def check_masks(
             split, node = _first(wrong)
             got = f"(got node {node} {got} in split {split})"
             raise InputError(f"{source}: {needed} {got}")
-    learnable = _class_sizes(y) >= _MIN_CLASS_SIZE
+    learnable = np.bincount(y[y >= 0]) >= _MIN_CLASS_SIZE
     _check_classes(source, "train_masks", train, y, learnable)
     if metric == "roc_auc":  # needs both classes in every part
         for key, mask in zip(MASK_KEYS, checked, strict=True):
             _check_classes(source, key, mask, y, np.ones_like(learnable))
     return checked
-
-
-def _class_sizes(y: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.bincount(y[y >= 0])
 
 
 def check_mask(

@@ -90,12 +90,15 @@ def is_directed(path: Path, arrays: Mapping[str, AnyArray]) -> bool:
     return bool(directed)
 
 
-def _arrays_of(dataset: GraphDataset) -> dict[str, AnyArray]:
+def graph_arrays(
+    dataset: GraphDataset, ids: tuple[str, ...] | None = None
+) -> dict[str, AnyArray]:
     """A graph's arrays under the names of the format, with edges as in memory."""
     graph = (dataset.x, dataset.y, dataset.edge_index.t().contiguous())
     masks = (getattr(dataset, key) for key in MASK_KEYS)
     named = zip((*GRAPH_KEYS, *MASK_KEYS), (*graph, *masks), strict=True)
-    return {key: part.numpy() for key, part in named}
+    names = {} if ids is None else {NAMES_KEY: np.array(ids, dtype=np.str_)}
+    return {key: part.numpy() for key, part in named} | names
 
 
 def write_npz(dataset: GraphDataset, path: str | Path) -> None:
@@ -109,7 +112,7 @@ def write_npz(dataset: GraphDataset, path: str | Path) -> None:
             f"{path}: cannot be written: every node of an .npz graph must have a class "
             f"(got {dataset.num_unlabelled} without)"
         )
-    arrays = _arrays_of(dataset)
+    arrays = graph_arrays(dataset)
     if dataset.directed:
         arrays[DIRECTED_KEY] = np.array(True)
     else:
@@ -181,11 +184,6 @@ def class_names(
             f"{names!r:.60})"
         )
     return tuple(names)
-
-
-def graph_arrays(dataset: GraphDataset, ids: tuple[str, ...]) -> dict[str, AnyArray]:
-    """The arrays of ``graph.npz``, with every edge as it is stored in memory."""
-    return _arrays_of(dataset) | {NAMES_KEY: np.array(ids, dtype=np.str_)}
 
 
 def read_folder_arrays(

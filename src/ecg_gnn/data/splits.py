@@ -2,7 +2,6 @@
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from ecg_gnn.data.graph_checks import UNLABELLED
@@ -29,21 +28,13 @@ def stratified_splits(y: Tensor, num_splits: int, seed: int) -> Masks:
     parts = np.full((num_splits, len(labels)), -1, dtype=np.int8)
     for index in range(num_splits):
         rng = np.random.default_rng(derive_seed(seed, "split", index))
-        parts[index, labelled] = _deal(labels[labelled], rng)
+        by_class = rng.permutation(labelled)
+        by_class = by_class[np.argsort(labels[by_class], kind="stable")]
+        _, sizes = np.unique(labels[by_class], return_counts=True)
+        places = np.concatenate([np.arange(size) for size in sizes])
+        parts[index, by_class] = _DEAL[places % len(_DEAL)]
     train, val, test = (torch.from_numpy(parts == part) for part in range(3))
     return train, val, test
-
-
-def _deal(labels: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int8]:
-    """Assign each node to a part, class by class in random order."""
-    shuffled = rng.permutation(len(labels))
-    by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
-    ordered = labels[by_class]
-    is_first = np.r_[True, ordered[1:] != ordered[:-1]]
-    start = np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
-    parts = np.empty(len(labels), dtype=np.int8)
-    parts[by_class] = _DEAL[(np.arange(len(labels)) - start) % len(_DEAL)]
-    return parts
 
 
 def fewer_labels(y: Tensor, train_masks: Tensor, rate: float, seed: int) -> Tensor:

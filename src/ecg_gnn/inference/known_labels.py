@@ -9,8 +9,13 @@ from ecg_gnn.ensemble.scoring import SCORES
 from ecg_gnn.inference.predictions import SET_SEPARATOR
 from ecg_gnn.system.cells import text_of_cell
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.tabular.columns import Column, Table, numeric_column
-from ecg_gnn.tabular.written_numbers import decimal_mark, plain_numbers
+from ecg_gnn.tabular.columns import (
+    Column,
+    Table,
+    decimal_mark,
+    numeric_column,
+    plain_numbers,
+)
 
 _FOR_CLASSES = ("accuracy", "f1-macro", "log-loss")
 _FOR_TWO = ("roc-auc", "average-precision")

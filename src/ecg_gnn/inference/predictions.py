@@ -19,7 +19,7 @@ from ecg_gnn.system.cells import safe_cell
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 from ecg_gnn.system.files import atomic_path, writing
 from ecg_gnn.tabular.columns import Table
-from ecg_gnn.tabular.node_names import number_nodes, pair_nodes
+from ecg_gnn.tabular.named_graph import number_nodes, pair_nodes
 from ecg_gnn.tabular.table_files import WRITABLE_SUFFIXES, write_table
 
 SET_SEPARATOR = " | "

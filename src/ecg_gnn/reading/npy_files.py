@@ -24,10 +24,6 @@ AnyArray = NDArray[Any]
 _END_BYTES, _IN_LARGE_RECORD = 22, 0xFFFF
 # Deflate cannot shrink data more than this; a file that claims to is an attack.
 _MAX_DEFLATE_RATIO = 1032
-_HEADERS: dict[tuple[int, int], Callable[[IO[bytes]], tuple[Any, bool, Any]]] = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
 
 
 def read_archive(
@@ -74,8 +70,16 @@ def _check_archive(path: Path, archive: zipfile.ZipFile) -> None:
             f"{path}: must unpack to at most {possible} bytes, given its own size "
             f"(got a claim of {claimed})"
         )
-    _check_count(path, len(archive.infolist()))
     names = archive.namelist()
+    with path.open("rb") as file:
+        file.seek(-_END_BYTES, io.SEEK_END)
+        end = file.read()
+    # One damaged byte can turn the rest of the list into a comment of a member.
+    count = int.from_bytes(end[10:12], "little")
+    if not end.startswith(b"PK\x05\x06") or count not in (len(names), _IN_LARGE_RECORD):
+        raise InputError(
+            f"{path}: must end with the table of its members (got another)"
+        )
     if len(set(names)) != len(names):  # which of two is read differs between readers
         raise InputError(f"{path}: must have every member once (got some twice)")
     for member in archive.infolist():
@@ -84,21 +88,6 @@ def _check_archive(path: Path, archive: zipfile.ZipFile) -> None:
                 f"{path}: {member.filename!r} must be stored or deflated (got "
                 f"compression type {member.compress_type})"
             )
-
-
-def _check_count(path: Path, count: int) -> None:
-    """Refuse an archive that lists fewer members than were written.
-
-    One damaged byte can turn the rest of the list into a comment of a member.
-    """
-    with path.open("rb") as file:
-        file.seek(-_END_BYTES, io.SEEK_END)
-        end = file.read()
-    said = int.from_bytes(end[10:12], "little")
-    if not end.startswith(b"PK\x05\x06") or said not in (count, _IN_LARGE_RECORD):
-        raise InputError(
-            f"{path}: must end with the table of its members (got another)"
-        )
 
 
 def _read_array(
@@ -117,7 +106,9 @@ def _read_array(
 
 def _check_header(source: str, file: IO[bytes], size: int, most: int | None) -> None:
     """Refuse an array by what it says of itself, before memory is taken for it."""
-    shape, _, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
+    major, minor = np.lib.format.read_magic(file)
+    read = getattr(np.lib.format, f"read_array_header_{major}_{minor}")
+    shape, _, dtype = read(file)
     if dtype.hasobject:
         raise InputError(
             f"{source} must be an array of plain numbers (got pickled Python objects, "

@@ -68,7 +68,7 @@ def _why_absent(name: str, data_root: str | Path | None) -> str | None:
     entry, root = find_entry(name.partition(":")[0]), resolve_data_root(data_root)
     if is_present(entry, root):
         return None
-    return f"{entry.file or entry.name} is not in {root}"
+    return f"{entry.file} is not in {root}"
 
 
 def describe(dataset: GraphDataset) -> DatasetInfo:

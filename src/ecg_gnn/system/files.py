@@ -43,43 +43,36 @@ def made_folder(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Add the path to errors that lack it, such as that of a full disk."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is None and error.errno is not None:
-            error.filename = str(path)
-        raise
-
-
-@contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """Give a temporary path beside ``path`` that replaces it when the block succeeds.
 
     A block that raises, or a process that is killed, leaves ``path`` as it was.
     """
-    with made_folder(path.parent), _naming(path):
-        handle, name = tempfile.mkstemp(
-            dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix
-        )
-        os.close(handle)
-        temporary = Path(name)
+    with _hidden_folder(path, path.parent) as folder:
+        yield folder / path.name
+
+
+@contextmanager
+def _hidden_folder(path: Path, home: Path) -> Iterator[Path]:
+    """Give a folder; what is in it under the name of ``path`` is then moved there."""
+    with made_folder(path.parent):
+        folder = Path(tempfile.mkdtemp(dir=home, prefix=f".{path.name}."))
         try:
-            yield temporary
-            _move(temporary, path)
+            yield folder
+            temporary = folder / path.name
+            for written in (temporary, *temporary.rglob("*")):
+                # On the disk first, and for everybody to read.
+                written.chmod(0o755 if written.is_dir() else 0o644)
+                if written.is_file():
+                    with written.open("rb") as file:
+                        os.fsync(file.fileno())
+            temporary.replace(path)
+        except OSError as error:  # such as that of a full disk, which lacks the path
+            if error.filename is None and error.errno is not None:
+                error.filename = str(path)
+            raise
         finally:
-            temporary.unlink(missing_ok=True)
-
-
-def _move(temporary: Path, path: Path) -> None:
-    """Move what was written, once it is on the disk, for everybody to read."""
-    for written in (temporary, *temporary.rglob("*")):
-        written.chmod(0o755 if written.is_dir() else 0o644)
-        if written.is_file():
-            with written.open("rb") as file:
-                os.fsync(file.fileno())
-    temporary.replace(path)
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -89,14 +82,9 @@ def atomic_folder(path: Path, work: Path | None = None) -> Iterator[Path]:
     ``path`` must not exist or be an empty folder. A block that raises leaves nothing; a
     process that is killed, nothing outside of ``work`` if there is such a folder.
     """
-    with made_folder(path.parent), _naming(path):
-        home = work or path.parent
-        temporary = Path(tempfile.mkdtemp(dir=home, prefix=f".{path.name}."))
-        try:
-            yield temporary
-            _move(temporary, path)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+    with _hidden_folder(path, work or path.parent) as folder:
+        (folder / path.name).mkdir()
+        yield folder / path.name
 
 
 @contextmanager

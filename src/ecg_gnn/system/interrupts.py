@@ -43,9 +43,10 @@ def _end_at_once(*_: object) -> None:
     os._exit(STATUS)
 
 
-def _raise(_: int, frame: FrameType | None) -> None:
+def _raise(*_: object) -> None:
     """Raise, but not inside an import: at the first line after it, then."""
     importer = None
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_filename == _IMPORT:
             importer = frame.f_back
@@ -65,12 +66,8 @@ def _raise_what_is_ignored(ignored: "sys.UnraisableHookArgs") -> None:
 
 def _raise_in(frame: FrameType) -> None:
     """Raise at the next line of a frame that has called what goes on now."""
-    frame.f_trace = _interrupt
+    frame.f_trace = _raise
     sys.settrace(lambda *_: None)  # frames are traced only while something is
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 listen()

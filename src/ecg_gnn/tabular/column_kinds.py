@@ -71,6 +71,7 @@ _HAS_DIGIT = re.compile(r"\d")
 _NUMBER_WITH_COMMAS = re.compile(
     r"-?\d+(,\d+)?|-?\d{1,3}(\.\d{3})+(,\d+)?|-?\d{1,3}(,\d{3})+(\.\d+)?"
 )
+# A place, not a set: 33.5,-65.
 _PAIR_OF_NUMBERS = re.compile(r"[+-]?\d+(\.\d+)?\s*[,;]\s*[+-]?\d+(\.\d+)?")
 
 
@@ -113,7 +114,8 @@ def guess_kind(column: Column) -> Guess:
         return Guess("categorical", f"{distinct} codes with leading zeros")
     if all(parse_date(value) is not None for value in values):
         return Guess("date", f"{distinct} different dates", "categorical")
-    if _are_pairs_of_numbers(values):
+    are_pairs = all(map(_PAIR_OF_NUMBERS.fullmatch, values))
+    if are_pairs and not all(map(_NUMBER_WITH_COMMAS.fullmatch, values)):
         return Guess(None, "two numbers in a cell, to be split into two columns")
     if guess_separator(values):
         return Guess("set", "several elements in a cell", "text")
@@ -226,12 +228,6 @@ def guess_separator(values: list[str]) -> str | None:
         if sum(map(len, cells)) >= fewest * len(cells) and _are_sets(cells, separator):
             return separator
     return None
-
-
-def _are_pairs_of_numbers(values: list[str]) -> bool:
-    """Whether every cell is like "33.5,-65": a place, not a set."""
-    pairs = map(_PAIR_OF_NUMBERS.fullmatch, values)
-    return all(pairs) and not all(map(_NUMBER_WITH_COMMAS.fullmatch, values))
 
 
 def _are_sets(cells: list[list[str]], separator: str) -> bool:

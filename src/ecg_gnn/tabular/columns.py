@@ -1,7 +1,7 @@
 """Tables as named columns of cells: texts, numbers, dates, and missing values."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -14,6 +14,9 @@ from ecg_gnn.system.checks import InputError, did_you_mean
 Column = list[str | None] | NDArray[np.float64]
 """Texts as the file has them, or numbers where a file has numbers (NaN: missing)."""
 
+Pairs = NDArray[np.int64]
+"""Edges as pairs of node numbers, ``[E, 2]``."""
+
 # As files write "no value"; a node may be called NA (Namibia), but not nothing or NaN.
 _MISSING = frozenset(["", "na", "n/a", "nan", "null", "none"])
 
@@ -24,7 +27,6 @@ _LEADING_ZERO = re.compile(r"0\d+")
 _FLAGS = {"true": "1", "yes": "1", "false": "0", "no": "0"}
 
 _BEGINS_LIKE_ISO = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")
-_DATE_PARTS = ("year", "month", "day")
 _OTHER_DATES = (
     re.compile(r"(?P<year>\d{4})/(?P<month>\d{1,2})/(?P<day>\d{1,2})"),
     re.compile(r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})"),
@@ -32,6 +34,19 @@ _OTHER_DATES = (
 
 # Squares of larger numbers no longer fit, and no measurement is as large.
 _LARGEST_NUMBER = 1e30
+
+# Numbers as people write them: $1,234.50, 1.234,50 €, 85%, 0,5.
+_UNIT = r"[$€£¥₹%]"
+_WRITTEN = re.compile(
+    rf"(?P<sign>[-+]?)\s*(?P<before>{_UNIT}?)\s*(?P<digits>\d[\d.,'’\xa0\u202f]*)"
+    rf"\s*(?P<after>{_UNIT}?)"
+)
+_PLAIN = re.compile(r"[-+]?[\d.]*")
+_WHOLE, _GROUPS = r"(0|[1-9]\d*)", r"[1-9]\d{{0,2}}([{}'’\xa0\u202f]\d{{3}})+"
+_STYLES = {
+    mark: re.compile(rf"({_WHOLE}|{_GROUPS.format(other)})({re.escape(mark)}\d+)?")
+    for mark, other in ((".", ","), (",", "."))
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +58,15 @@ class Table:
 
     def __post_init__(self) -> None:
         for name, column in self.columns.items():
-            if not isinstance(column, np.ndarray):
-                _check_texts(self.source, name, column)
+            # Each once: a column may repeat a long text that is in memory once.
+            texts = () if isinstance(column, np.ndarray) else filter(None, column)
+            every = "".join({name, *texts})
+            # Arrays end at NUL, and UTF-8 has no half characters.
+            if "\0" in every or every.encode("utf-8", "ignore").decode() != every:
+                raise InputError(
+                    f"{self.source}: {name!r} must be texts without NUL and half "
+                    "characters"
+                )
 
     @property
     def num_rows(self) -> int:
@@ -115,16 +137,15 @@ def mark_missing(
     if not texts:
         return table
     none = {text.strip().lower() for text in texts}
-
-    def cleaned(column: Column) -> Column:
+    changed: dict[str, Column] = {}
+    for name in columns:
+        column = table.column(name, "features")
         missing = [(as_text(value) or "").lower() in none for value in column]
         if isinstance(column, np.ndarray):
-            return np.where(missing, np.nan, column)
-        return [
-            None if gone else value for value, gone in zip(column, missing, strict=True)
-        ]
-
-    changed = {name: cleaned(table.column(name, "features")) for name in columns}
+            changed[name] = np.where(missing, np.nan, column)
+        else:
+            pairs = zip(column, missing, strict=True)
+            changed[name] = [None if gone else value for value, gone in pairs]
     return Table(table.source, table.columns | changed)
 
 
@@ -182,6 +203,47 @@ def first_non_number(column: Column) -> tuple[int, str]:
     return next(each for each in texts if parse_numbers([each[1]]) is None)
 
 
+def decimal_mark(column: Column) -> str | None:
+    """What separates the fractions of written numbers; None where numbers are plain.
+
+    Also None for what is no number, and for amounts of several currencies.
+
+    Examples:
+        >>> decimal_mark(["1,5", "12", None]), decimal_mark(["$1,500", "$12.5"])
+        (',', '.')
+    """
+    if isinstance(column, np.ndarray):
+        return None
+    texts = present_texts(column)
+    found = [match for text in texts if (match := _WRITTEN.fullmatch(text))]
+    if len(found) < len(texts) or all(map(_PLAIN.fullmatch, texts)):
+        return None
+    units = {match["before"] + match["after"] for match in found} - {""}
+    digits = [match["digits"] for match in found]
+    fitting = (m for m, style in _STYLES.items() if all(map(style.fullmatch, digits)))
+    return next(fitting, None) if len(units) < 2 else None
+
+
+def plain_numbers(column: Column, mark: str | None) -> Column:
+    """The same column with plain numbers; what is no written number stays.
+
+    Examples:
+        >>> plain_numbers(["1.234,5 €", "-85", "?"], ",")
+        ['1234.5', '-85', '?']
+    """
+    if mark is None or isinstance(column, np.ndarray):
+        return column
+
+    def plain(text: str | None) -> str | None:
+        match = _WRITTEN.fullmatch((text or "").strip())
+        if match is None or not _STYLES[mark].fullmatch(match["digits"]):
+            return text
+        digits = re.sub(rf"[^\d{mark}]", "", match["digits"])
+        return match["sign"] + digits.replace(mark, ".")
+
+    return [plain(text) for text in column]
+
+
 def parse_date(text: str) -> datetime | None:
     """A date or time as ISO writes it, YYYY/MM/DD or DD.MM.YYYY; else None.
 
@@ -197,18 +259,8 @@ def parse_date(text: str) -> datetime | None:
             return date.astimezone(UTC).replace(tzinfo=None) if date.tzinfo else date
         for form in _OTHER_DATES:
             if found := form.fullmatch(text):
-                year, month, day = (int(found[part]) for part in _DATE_PARTS)
+                year, month, day = map(int, found.group("year", "month", "day"))
                 return datetime(year, month, day)
     except (ValueError, OverflowError):  # such as 31 February, or before the year 1
         pass
     return None
-
-
-def _check_texts(source: str, name: str, texts: Sequence[str | None]) -> None:
-    """Refuse texts that arrays (which end at NUL) or UTF-8 cannot store."""
-    # Each once: a column may repeat a long text that is in memory once.
-    every = "".join({name, *filter(None, texts)})
-    if "\0" in every or every.encode("utf-8", "ignore").decode("utf-8") != every:
-        raise InputError(
-            f"{source}: {name!r} must be texts without NUL and half characters"
-        )

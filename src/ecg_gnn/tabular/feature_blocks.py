@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,7 @@ class Block(ABC):
 
     @classmethod
     @abstractmethod
-    def fit(cls, table: Table, columns: list[str], options: "ImportOptions") -> "Block":
+    def fit(cls, table: Table, columns: list[str], options: "ImportOptions") -> Self:
         """Learn how columns, each with a value at least, become features."""
 
     @abstractmethod
@@ -70,11 +70,9 @@ class NumericBlock(Block):
     """Quantiles of every column, ``[C, G]``; then means and scales are not used."""
 
     @classmethod
-    def fit(
-        cls, table: Table, columns: list[str], options: "ImportOptions"
-    ) -> "NumericBlock":
+    def fit(cls, table: Table, columns: list[str], options: "ImportOptions") -> Self:
         """Learn what the encoding needs."""
-        values = _number_matrix(table, columns)
+        values = np.stack([numeric_column(table, name) for name in columns], axis=1)
         missing = np.isnan(values)
         medians = np.nanmedian(values, axis=0)
         means, scales, grids = np.zeros(len(columns)), np.ones(len(columns)), None
@@ -95,7 +93,8 @@ class NumericBlock(Block):
 
     def transform(self, table: Table) -> Features:
         """Fill in, encode, and append the indicators."""
-        values = _number_matrix(table, self.columns)
+        columns = [numeric_column(table, name) for name in self.columns]
+        values = np.stack(columns, axis=1)
         missing = np.isnan(values)
         if self.grids is None:
             filled = np.where(missing, self.medians, values)
@@ -117,9 +116,7 @@ class CategoryBlock(Block):
     """Those of each column that have a feature, OTHER last if it has one."""
 
     @classmethod
-    def fit(
-        cls, table: Table, columns: list[str], options: "ImportOptions"
-    ) -> "CategoryBlock":
+    def fit(cls, table: Table, columns: list[str], options: "ImportOptions") -> Self:
         """Keep categories that occur twice, the most frequent ones if there are many.
 
         A single one that would be left over is kept as well.
@@ -166,17 +163,11 @@ class CategoryBlock(Block):
         Categories that share a feature were not kept: a new one counts as one of them.
         """
         unseen = {}
-        for name, categories in zip(self.columns, self.categories, strict=True):
-            known = set(categories)
-            cells = filled_texts(table.columns[name])
-            new = [text for text in cells if text not in known]
+        for name, known in zip(self.columns, self.categories, strict=True):
+            new = set(cells := filled_texts(table.columns[name])) - {*known}
             if new and OTHER not in known:
-                unseen[name] = [_category_name(text) for text in new]
+                unseen[name] = [_category_name(text) for text in cells if text in new]
         return unseen
-
-
-def _number_matrix(table: Table, columns: list[str]) -> Floats:
-    return np.stack([numeric_column(table, name) for name in columns], axis=1)
 
 
 def fit_grid(values: Floats) -> Floats:

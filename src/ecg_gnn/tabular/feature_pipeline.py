@@ -11,10 +11,15 @@ from ecg_gnn.reading import AnyArray, check_cells
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import below
 from ecg_gnn.tabular.column_kinds import KINDS, NO_VALUES, guess_kind
-from ecg_gnn.tabular.columns import Table, mark_missing, numeric_column
+from ecg_gnn.tabular.columns import (
+    Table,
+    decimal_mark,
+    mark_missing,
+    numeric_column,
+    plain_numbers,
+)
 from ecg_gnn.tabular.feature_blocks import Block, CategoryBlock, Features, NumericBlock
 from ecg_gnn.tabular.token_blocks import DateBlock, SetBlock, TextBlock
-from ecg_gnn.tabular.written_numbers import decimal_mark, plain_numbers
 
 if TYPE_CHECKING:
     from ecg_gnn.tabular.importing import ImportOptions
@@ -40,11 +45,6 @@ class FeaturePipeline:
     """What is worth knowing of how columns were read in fitting; not stored."""
 
     @property
-    def columns(self) -> list[str]:
-        """Every column that is read."""
-        return list(self.kinds())
-
-    @property
     def names(self) -> list[str]:
         """The names of the features."""
         return [name for block in self.blocks for _, name in block.features()]
@@ -64,7 +64,7 @@ class FeaturePipeline:
 
     def transform(self, table: Table, *, most: int | None = None) -> Features:
         """Features of every row, ``[N, F]``; columns that are missing are named."""
-        if missing := [name for name in self.columns if name not in table.columns]:
+        if missing := [name for name in self.kinds() if name not in table.columns]:
             raise InputError(
                 f"{table.source}: must have the columns that the features are made of "
                 f"(missing: {missing}; the file has {list(table.columns)[:20]})"
@@ -82,7 +82,7 @@ class FeaturePipeline:
         return {k: v for block in blocks for k, v in block.unseen(table).items()}
 
     def _read(self, table: Table) -> Table:
-        table = mark_missing(table, self.columns, self.missing)
+        table = mark_missing(table, self.kinds(), self.missing)
         return _with_plain_numbers(table, self.decimal_marks)
 
     def state(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
@@ -117,7 +117,7 @@ class FeaturePipeline:
             missing = tuple(map(str, state.get("missing", ())))
             marks = dict(state.get("decimal_marks", {}))
             pipeline = cls(tuple(blocks), dict(state["dropped"]), missing, marks)
-            if {*marks.values()} - {".", ","} or {*marks} - {*pipeline.columns}:
+            if {*marks.values()} - {".", ","} or {*marks} - {*pipeline.kinds()}:
                 raise ValueError("decimal marks do not fit")
             return pipeline
         except Exception as error:  # each damage breaks at another place
@@ -187,7 +187,11 @@ def _fit_blocks(
     options = options if options.scale else raw
     numbers = by_kind["numeric"] + by_kind["ordinal"]
     # Values that are kept stay together, in the order of the file.
-    flags = [n for n in numbers if options.encoding != "raw" and _is_flag(table, n)]
+    flags = []
+    for name in numbers if options.encoding != "raw" else ():
+        values = numeric_column(table, name)
+        if np.isin(values[~np.isnan(values)], (0, 1)).all():
+            flags.append(name)
     others = [name for name in numbers if name not in flags]
     categories = by_kind["categorical"] + by_kind["ordinal"]
     blocks: list[Block] = []
@@ -214,9 +218,3 @@ def _explain_written(name: str, written: Table, plain: Table) -> str:
         f"{str(before).strip()!r} is read as {after}; --categorical {quote(name)} "
         "keeps the cells as they are"
     )
-
-
-def _is_flag(table: Table, name: str) -> bool:
-    """Whether a column has no numbers but 0 and 1."""
-    values = numeric_column(table, name)
-    return bool(np.isin(values[~np.isnan(values)], (0, 1)).all())

@@ -106,6 +106,5 @@ def _labels(source: str, y: AnyArray) -> list[str | None]:
         )
     if y.dtype.kind in "bU":
         return [as_text(str(value)) for value in y.tolist()]
-    if y.dtype.kind == "f" and (y != np.floor(y))[~np.isnan(y)].any():
-        return [as_text(value) for value in y.tolist()]
-    return [as_text(value) if value >= 0 else None for value in y.tolist()]
+    are_targets = bool((y != np.floor(y))[~np.isnan(y)].any())
+    return [as_text(v) if v >= 0 or are_targets else None for v in y.tolist()]

@@ -45,7 +45,7 @@ def describe_import(
     counts = graph["class_counts"]
     missing = {
         name: nodes.num_rows - len(present_texts(nodes.columns[name]))
-        for name in features.columns
+        for name in features.kinds()
     }
     task: dict[str, Any] = {"task": "classification"}
     if labels.targets is not None:

@@ -15,6 +15,7 @@ from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 from ecg_gnn.tabular.column_kinds import KINDS
 from ecg_gnn.tabular.columns import (
     UNNAMED,
+    Pairs,
     Table,
     and_more,
     are_row_numbers,
@@ -26,8 +27,7 @@ from ecg_gnn.tabular.feature_pipeline import FeaturePipeline, fit_features
 from ecg_gnn.tabular.import_report import describe_import, import_warnings
 from ecg_gnn.tabular.labels import TASKS, read_labels, read_masks
 from ecg_gnn.tabular.matrix_files import read_adjacency
-from ecg_gnn.tabular.named_graph import NamedGraph
-from ecg_gnn.tabular.node_names import Pairs, number_nodes, pair_nodes
+from ecg_gnn.tabular.named_graph import NamedGraph, number_nodes, pair_nodes
 from ecg_gnn.tabular.structure_features import structure_features
 from ecg_gnn.tabular.table_files import read_table
 from ecg_gnn.tabular.token_blocks import MAX_WORDS

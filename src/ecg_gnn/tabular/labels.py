@@ -13,11 +13,12 @@ from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular.columns import (
     Column,
     Table,
+    decimal_mark,
     has_leading_zeros,
     numeric_column,
     parse_numbers,
+    plain_numbers,
 )
-from ecg_gnn.tabular.written_numbers import decimal_mark, plain_numbers
 
 TASKS = ("auto", "classification", "regression")
 # Longer numbers are names: Python refuses to read them, too.

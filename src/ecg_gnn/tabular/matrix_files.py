@@ -18,28 +18,18 @@ from ecg_gnn.reading import (
     refusing,
 )
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.tabular.columns import Column
-from ecg_gnn.tabular.node_names import Pairs
+from ecg_gnn.tabular.columns import Column, Pairs
 
 _COMPRESSED = {"csr": csr_array, "csc": csc_array}
 _MATRIX = "a sparse matrix as scipy.sparse.save_npz writes it (csr, csc or coo)"
 _NETWORK = "a network of facebook100: a sparse matrix 'A' and 'local_info', version 5"
 # What the columns of facebook100 mean; 0 is no value.
-_LOCAL_INFO = (
-    "status",
-    "gender",
-    "major",
-    "second_major",
-    "dorm",
-    "year",
-    "high_school",
-)
+_LOCAL_INFO = ["status", "gender", "major", "second_major"]
+_LOCAL_INFO += ["dorm", "year", "high_school"]
 
 # MATLAB's format, version 5. SciPy's reader ends the process on some damaged files.
 _HEADER_BYTES, _VERSION_AND_ORDER = 128, {b"\x00\x01IM": "<", b"\x01\x00MI": ">"}
-_MATRIX_KIND, _COMPRESSED_KIND = 14, 15
-_SPARSE_CLASS, _NUMERIC_CLASSES = 5, range(6, 16)
-_COMPLEX_FLAG = 0x08
+_MATRIX_KIND, _COMPRESSED_KIND, _SPARSE_CLASS = 14, 15, 5
 _DTYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8"}
 _DTYPES |= {12: "i8", 13: "u8"}
 
@@ -106,7 +96,7 @@ def _pairs_of(source: str, matrix: Any, num_nodes: int) -> Pairs:
 
 
 def _read_mat(path: Path, most: int) -> dict[str, Any]:
-    """The matrices of numbers in a file, by name; anything else is left out."""
+    """The matrices ``A`` and ``local_info``; anything else is left out."""
     check_cells(str(path), [path.stat().st_size // BYTES_PER_CELL], most)
     content = path.read_bytes()
     order = _VERSION_AND_ORDER[content[_HEADER_BYTES - 4 : _HEADER_BYTES]]
@@ -114,20 +104,19 @@ def _read_mat(path: Path, most: int) -> dict[str, Any]:
     for kind, part in _elements(content[_HEADER_BYTES:], order):
         inner = [(kind, part)]
         if kind == _COMPRESSED_KIND:
-            inner = list(_elements(_unpacked(path, part, most), order))
+            stream = zlib.decompressobj()
+            unpacked = stream.decompress(part, most * BYTES_PER_CELL + 1)
+            check_cells(str(path), [-(-len(unpacked) // BYTES_PER_CELL)], most)
+            if not stream.eof:
+                raise ValueError("compressed data that was cut short")
+            inner = list(_elements(unpacked, order))
         for each, matrix in inner:
-            if each == _MATRIX_KIND and (found := _named_matrix(matrix, order)):
-                matrices[found[0]] = found[1]
+            if each != _MATRIX_KIND:
+                continue
+            (_, flags), (_, shape), (_, name), *parts = _elements(matrix, order)
+            if name in (b"A", b"local_info"):
+                matrices[name.decode()] = _matrix(flags, shape, parts, order)
     return matrices
-
-
-def _unpacked(path: Path, packed: bytes, most: int) -> bytes:
-    stream = zlib.decompressobj()
-    content = stream.decompress(packed, most * BYTES_PER_CELL + 1)
-    check_cells(str(path), [-(-len(content) // BYTES_PER_CELL)], most)
-    if not stream.eof:
-        raise ValueError("compressed data that was cut short")
-    return content
 
 
 def _elements(content: bytes, order: str) -> Iterator[tuple[int, bytes]]:
@@ -144,21 +133,18 @@ def _elements(content: bytes, order: str) -> Iterator[tuple[int, bytes]]:
         place = end if kind == _COMPRESSED_KIND else end + -end % 8
 
 
-def _named_matrix(content: bytes, order: str) -> tuple[str, Any] | None:
-    """A name, and a dense or sparse matrix of real numbers; None for all else."""
-    (_, flags), (_, shape_bytes), (_, name), *parts = _elements(content, order)
-    word, _ = struct.unpack(f"{order}II", flags)
-    is_sparse = word & 0xFF == _SPARSE_CLASS
-    is_dense = word & 0xFF in _NUMERIC_CLASSES
-    if not (is_sparse or is_dense) or (word >> 8) & _COMPLEX_FLAG:
-        return None
+def _matrix(
+    flags: bytes, shape_bytes: bytes, parts: list[tuple[int, bytes]], order: str
+) -> Any:
+    """A dense or sparse matrix; one of complex numbers has more parts."""
     shape = tuple(np.frombuffer(shape_bytes, f"{order}i4").tolist())
     arrays = [
         np.frombuffer(part, order + _DTYPES[kind]).astype(_DTYPES[kind])
         for kind, part in parts
     ]
-    if is_dense:
-        return name.decode(), arrays[0].reshape(shape, order="F")
+    if struct.unpack(f"{order}II", flags)[0] & 0xFF != _SPARSE_CLASS:
+        (values,) = arrays
+        return values.reshape(shape, order="F")
     minor, starts, data = arrays
     used = starts[-1]  # a file may have room for more entries than it has
-    return name.decode(), _sparse("csc", (data[:used], minor[:used], starts), shape)
+    return _sparse("csc", (data[:used], minor[:used], starts), shape)

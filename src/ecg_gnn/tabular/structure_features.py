@@ -23,7 +23,11 @@ def structure_features(pairs: NDArray[np.int64], num_nodes: int) -> NDArray[np.f
     Edges ``[E, 2]`` are taken in both directions, repeats and self-loops left out. The
     same graph always gives the same features; no matrix is larger than N times 24.
     """
-    adjacency = _adjacency(pairs, num_nodes)
+    source, target = pairs[pairs[:, 0] != pairs[:, 1]].T
+    ends = np.r_[source, target], np.r_[target, source]
+    shape = (num_nodes, num_nodes)
+    adjacency = csr_array((np.ones(len(ends[0])), ends), shape=shape)  # adds repeats
+    adjacency.data[:] = 1
     degree = np.asarray(adjacency.sum(axis=1), dtype=np.float64)
     inverse = np.divide(1.0, degree, out=np.zeros(num_nodes), where=degree > 0)
     log_degree = np.log1p(degree)
@@ -34,20 +38,14 @@ def structure_features(pairs: NDArray[np.int64], num_nodes: int) -> NDArray[np.f
         _eigenvectors(adjacency, np.sqrt(inverse)),
     ]
     if (degree**2).sum() <= _MAX_PATHS:
-        measures.append(_clustering(adjacency, degree)[:, None])
+        # The share of a node's pairs of neighbours that are joined.
+        triangles = (adjacency @ adjacency).multiply(adjacency).sum(axis=1)
+        clustering = np.asarray(triangles) / np.maximum(degree * (degree - 1), 1)
+        measures.append(clustering[:, None])
     features = np.hstack(measures)
     features -= features.mean(axis=0)
     deviation = features.std(axis=0)
     return (features / np.where(deviation > 1e-9, deviation, 1)).astype(np.float32)
-
-
-def _adjacency(pairs: NDArray[np.int64], num_nodes: int) -> csr_array:
-    source, target = pairs[pairs[:, 0] != pairs[:, 1]].T
-    ends = np.r_[source, target], np.r_[target, source]
-    shape = (num_nodes, num_nodes)
-    adjacency = csr_array((np.ones(len(ends[0])), ends), shape=shape)  # adds repeats
-    adjacency.data[:] = 1
-    return adjacency
 
 
 def _pagerank(adjacency: csr_array, inverse_degree: Floats) -> Floats:
@@ -58,12 +56,6 @@ def _pagerank(adjacency: csr_array, inverse_degree: Floats) -> Floats:
         spread = adjacency @ (rank * inverse_degree)
         rank = 1 - _DAMPING + _DAMPING * (spread + stuck)
     return rank
-
-
-def _clustering(adjacency: csr_array, degree: Floats) -> Floats:
-    """The share of a node's pairs of neighbours that are joined."""
-    triangles = np.asarray((adjacency @ adjacency).multiply(adjacency).sum(axis=1))
-    return triangles / np.maximum(degree * (degree - 1), 1)
 
 
 def _eigenvectors(adjacency: csr_array, scale: Floats) -> Floats:

@@ -18,6 +18,9 @@ from ecg_gnn.tabular.columns import Column, Table
 
 Columns = dict[str, Column]
 
+_PARQUET = ".parquet"
+TABLE_SUFFIXES = (".csv", ".tsv", ".txt", _PARQUET)
+WRITABLE_SUFFIXES = (".csv", ".tsv", _PARQUET)
 _DELIMITERS = ",;\t|"
 _QUOTED = re.compile(r'"[^"]*"')
 
@@ -34,7 +37,10 @@ def read_table(
     check_choice(f"ending of {path}", suffix := path.suffix.lower(), TABLE_SUFFIXES)
     check_file(path)
     try:
-        columns = _READERS[suffix](path, delimiter, max_cells(most))
+        if suffix == _PARQUET:
+            columns = _read_parquet(path, max_cells(most))
+        else:
+            columns = _read_csv(path, delimiter, max_cells(most))
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"{path}: cannot be read ({reason})") from error
@@ -47,7 +53,15 @@ def read_table(
 def write_table(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
     """Write columns by a file's ending; the caller makes it atomic."""
     check_choice(f"ending of {path}", suffix := path.suffix.lower(), WRITABLE_SUFFIXES)
-    _WRITERS[suffix](path, columns)
+    if suffix == _PARQUET:
+        pa, parquet = _pyarrow()
+        table = pa.table({name: list(values) for name, values in columns.items()})
+        parquet.write_table(table, path, write_page_checksum=True)
+        return
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter=_guess_delimiter(path, ""))
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
 
 
 # --- CSV ------------------------------------------------------------------------------
@@ -80,19 +94,8 @@ def _read_csv(path: Path, delimiter: str | None, most: int) -> Columns:
 def _guess_delimiter(path: Path, header: str) -> str:
     """What separates the names of a header, the file type's own if nothing does."""
     bare = _QUOTED.sub("", header)
-    most: str = max([_usual_delimiter(path), *_DELIMITERS], key=bare.count)
-    return most
-
-
-def _usual_delimiter(path: Path) -> str:
-    return "\t" if path.suffix.lower() == ".tsv" else ","
-
-
-def _write_csv(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter=_usual_delimiter(path))
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+    own = "\t" if path.suffix.lower() == ".tsv" else ","
+    return str(max([own, *_DELIMITERS], key=bare.count))
 
 
 def _columns(path: Path, rows: Iterator[list[str]], most: int) -> Columns:
@@ -133,7 +136,7 @@ def _pyarrow() -> tuple[Any, Any]:
     return pyarrow, parquet
 
 
-def _read_parquet(path: Path, delimiter: str | None, most: int) -> Columns:
+def _read_parquet(path: Path, most: int) -> Columns:
     """Read floating-point numbers as numbers, lists as JSON, all else as texts."""
     pa, parquet = _pyarrow()
     with refusing(str(path), "a whole Parquet file"):
@@ -141,13 +144,12 @@ def _read_parquet(path: Path, delimiter: str | None, most: int) -> Columns:
             # What its footer claims is checked before memory is taken for it.
             meta, schema = file.metadata, file.schema_arrow
             leaves = [file.schema.column(k) for k in range(meta.num_columns)]
-        check_cells(str(path), [meta.num_rows, meta.num_columns], most)
         groups = [meta.row_group(place) for place in range(meta.num_row_groups)]
-        unpacked = sum(group.total_byte_size for group in groups)
-        check_cells(str(path), [unpacked // BYTES_PER_CELL], most)
+        unpacked = sum(group.total_byte_size for group in groups) // BYTES_PER_CELL
         places = range(meta.num_columns)
-        in_lists = (group.column(k).num_values for group in groups for k in places)
-        check_cells(str(path), [sum(in_lists)], most)
+        in_lists = sum(group.column(k).num_values for group in groups for k in places)
+        for shape in ([meta.num_rows, meta.num_columns], [unpacked], [in_lists]):
+            check_cells(str(path), shape, most)
         for field in schema:
             if not _is_plain(pa.types, field.type):
                 raise InputError(
@@ -162,18 +164,8 @@ def _read_parquet(path: Path, delimiter: str | None, most: int) -> Columns:
             table = file.read()
         table.validate(full=True)
         _check_header(path, names := table.column_names)
-        return {
-            name: _list_texts(str(path), column, most)
-            if _is_list(pa.types, column.type)
-            else _parquet_column(pa.types, column)
-            for name, column in zip(names, table.columns, strict=True)
-        }
-
-
-def _write_parquet(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
-    pa, parquet = _pyarrow()
-    table = pa.table({name: list(values) for name, values in columns.items()})
-    parquet.write_table(table, path, write_page_checksum=True)
+        cells = [_parquet_column(path, pa.types, each, most) for each in table.columns]
+        return dict(zip(names, cells, strict=True))
 
 
 def _is_list(types: Any, kind: Any) -> bool:
@@ -189,7 +181,15 @@ def _is_plain(types: Any, kind: Any) -> bool:
     return not any(getattr(types, f"is_{each}")(kind) for each in unread)
 
 
-def _parquet_column(types: Any, column: Any) -> Column:
+def _parquet_column(path: Path, types: Any, column: Any, most: int) -> Column:
+    if _is_list(types, column.type):
+        if types.is_dictionary(column.type.value_type):
+            # A short file may repeat a long text, here for the first time in full.
+            chunks = [_shared_texts(chunk.flatten()) for chunk in column.chunks]
+            length = sum(len(text or "") for texts in chunks for text in texts)
+            check_cells(str(path), [length // BYTES_PER_CELL], most)
+        lists = column.to_pylist()
+        return [None if v is None else json.dumps(v, default=str) for v in lists]
     if types.is_dictionary(column.type):
         return [text for chunk in column.chunks for text in _shared_texts(chunk)]
     if types.is_floating(column.type):
@@ -197,29 +197,7 @@ def _parquet_column(types: Any, column: Any) -> Column:
     return [None if value is None else str(value) for value in column.to_pylist()]
 
 
-def _list_texts(source: str, column: Any, most: int) -> list[str | None]:
-    """Lists as JSON."""
-    if hasattr(column.type.value_type, "index_type"):
-        # A short file may repeat a long text, here for the first time in full.
-        texts = (t for chunk in column.chunks for t in _shared_texts(chunk.flatten()))
-        length = sum(len(text or "") for text in texts)
-        check_cells(source, [length // BYTES_PER_CELL], most)
-    cells = column.to_pylist()
-    return [None if each is None else json.dumps(each, default=str) for each in cells]
-
-
 def _shared_texts(chunk: Any) -> list[str | None]:
     """A dictionary's texts, each of them once in memory."""
     texts = [None if v is None else str(v) for v in chunk.dictionary.to_pylist()]
     return [None if place is None else texts[place] for place in chunk.indices.tolist()]
-
-
-_READERS = {
-    ".csv": _read_csv,
-    ".tsv": _read_csv,
-    ".txt": _read_csv,
-    ".parquet": _read_parquet,
-}
-TABLE_SUFFIXES = tuple(_READERS)
-_WRITERS = {".csv": _write_csv, ".tsv": _write_csv, ".parquet": _write_parquet}
-WRITABLE_SUFFIXES = tuple(_WRITERS)

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -49,9 +49,7 @@ class TextBlock(Block):
             raise ValueError(f"{self.width} features")
 
     @classmethod
-    def fit(
-        cls, table: Table, columns: list[str], options: "ImportOptions"
-    ) -> "TextBlock":
+    def fit(cls, table: Table, columns: list[str], options: "ImportOptions") -> Self:
         """Learn the vocabulary, if there is to be one."""
         (column,), most = columns, options.max_words
         if options.hashed:
@@ -116,9 +114,7 @@ class SetBlock(Block):
     """Quantiles of the number of elements, ``[1, G]``; None for the number itself."""
 
     @classmethod
-    def fit(
-        cls, table: Table, columns: list[str], options: "ImportOptions"
-    ) -> "SetBlock":
+    def fit(cls, table: Table, columns: list[str], options: "ImportOptions") -> Self:
         """Keep elements that occur twice, the most frequent ones if there are many."""
         (column,) = columns
         values = present_texts(table.columns[column])
@@ -134,7 +130,7 @@ class SetBlock(Block):
                 f"{len(rare)} of {len(counts)} elements have no feature "
                 f"({how_rare(rare)})"
             )
-        grids = _fit_grids(_sizes(cells), options.encoding)
+        grids = _fit_grids(np.array([*map(len, cells)]), options.encoding)
         return cls(columns, separator, elements, grids, notes=notes)
 
     def features(self) -> list[tuple[str, str]]:
@@ -151,17 +147,13 @@ class SetBlock(Block):
         for row, cell in zip(rows, cells, strict=True):
             known = [places[element] for element in cell if element in places]
             row[known] = max(len(cell), 1) ** -0.5
-        rows[:, -1] = _encoded(_sizes(cells), self.grids)
+        rows[:, -1] = _encoded(np.array([*map(len, cells)]), self.grids)
         return rows
 
 
 def _split_cells(table: Table, column: str, separator: str) -> list[list[str]]:
     texts = filled_texts(table.columns[column])
     return [split_set(text, separator) for text in texts]
-
-
-def _sizes(cells: list[list[str]]) -> Floats:
-    return np.array([len(cell) for cell in cells], dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,9 +166,7 @@ class DateBlock(Block):
     """Quantiles of the days, ``[1, G]``; None for days since 1970 as they are."""
 
     @classmethod
-    def fit(
-        cls, table: Table, columns: list[str], options: "ImportOptions"
-    ) -> "DateBlock":
+    def fit(cls, table: Table, columns: list[str], options: "ImportOptions") -> Self:
         """Learn the quantiles."""
         days = _days(_dates(table, columns[0]))
         return cls(columns, _fit_grids(days, options.encoding))
