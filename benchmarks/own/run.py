@@ -213,10 +213,10 @@ def practitioners_table(inputs, parts, values, classes, known):
     known labels with their number; our own table has labels of two hops besides.
     """
     target, _ = hidden_target(values, classes, known)
-    own = neighbour_table(inputs, [p for p in parts if p != "labels"], target, known)
+    own = neighbour_table(inputs, [p for p in parts if p != "labels"], target)
     if "labels" not in parts:
         return own
-    labels, adjacency = target.columns(known), inputs.adjacency
+    labels, adjacency = target.columns, inputs.adjacency
     count = adjacency @ known.astype(np.float32)[:, None]
     return np.hstack([own, adjacency @ labels / np.maximum(count, 1), count])
 

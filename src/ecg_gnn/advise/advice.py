@@ -42,11 +42,9 @@ class Stopwatch:
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
-        """Start."""
         self._started = self.clock()
 
     def spent(self) -> float:
-        """Seconds since the start."""
         return self.clock() - self._started
 
     def left(self, share: float = 1.0) -> float:
@@ -85,7 +83,6 @@ class Advice:
     spent: float = 0.0
 
     def __post_init__(self) -> None:
-        """Nothing is found out yet."""
         self.shape, self._share = self.question.shape, 1.0
         self.scores = {part: {v: [] for v in VARIANTS} for part in PARTS}
 

@@ -67,39 +67,32 @@ def scaled(shares: Array, scaling: Scaling | None) -> Array:
     return shares if scaling is None else scaling.probabilities(shares)
 
 
-@dataclass(frozen=True, eq=False)
-class Conformity:
-    """Errors on held-out nodes, sorted: how wrong predictions usually are.
+def sorted_errors(predicted: Array, y: Array, *, is_number: bool) -> Array:
+    """How wrong predictions of held-out nodes are: ``|y - p|``, or 1 - p(true class).
 
     A set is every class whose error would be no larger than the usual ones; of
     exchangeable nodes it covers the truth as often as it promises (split conformal
     prediction, Vovk et al.).
     """
+    if is_number:
+        return np.sort(np.abs(y - predicted[:, 0]))
+    return np.sort(1 - predicted[np.arange(len(y)), y])
 
-    errors: Array  # 1 - p(true class), or |y - predicted|, sorted, [n]
 
-    @classmethod
-    def of(cls, predicted: Array, y: Array, *, is_number: bool) -> "Conformity":
-        """Errors of predictions for held-out nodes."""
-        if is_number:
-            return cls(np.sort(np.abs(y - predicted[:, 0])))
-        return cls(np.sort(1 - predicted[np.arange(len(y)), y]))
+def usual_error(errors: Array, coverage: float) -> float:
+    """The error, of sorted ones, that a share ``coverage`` of the truth stays below.
 
-    def threshold(self, coverage: float) -> float:
-        """The error that a share ``coverage`` of the truth stays below.
+    Of numbers it is half the width of an interval.
+    """
+    rank = int(np.ceil((len(errors) + 1) * coverage))
+    return float(errors[rank - 1]) if rank <= len(errors) else np.inf
 
-        Of numbers it is half the width of an interval.
-        """
-        count = len(self.errors)
-        rank = int(np.ceil((count + 1) * coverage))
-        return float(self.errors[rank - 1]) if rank <= count else np.inf
 
-    def class_sets(self, probabilities: Array, coverage: float) -> NDArray[np.bool_]:
-        """Which classes belong to each node's set.
+def class_sets(errors: Array, shares: Array, coverage: float) -> NDArray[np.bool_]:
+    """Which classes belong to each node's set.
 
-        Where predictions are right more often than was asked for, the sets of the least
-        certain nodes are empty: with any class they would cover too much.
-        """
-        # Below that, rounding would decide which certain classes are in no set.
-        usual = max(self.threshold(coverage), _SMALLEST)
-        return np.asarray(1 - probabilities <= usual)
+    Where predictions are right more often than was asked for, the sets of the least
+    certain nodes are empty: with any class they would cover too much.
+    """
+    # Below that, rounding would decide which certain classes are in no set.
+    return np.asarray(1 - shares <= max(usual_error(errors, coverage), _SMALLEST))

@@ -57,7 +57,6 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """As the leaderboard calls it."""
         return self.candidate.name
 
 

@@ -1,6 +1,6 @@
 """What every candidate learns from: features, edges, and the labels that are known."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from ecg_gnn.system.cached import cached_property
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+Rows = Numbers | slice
+ALL = slice(None)
 Sparse = Any
 """A scipy CSR matrix; its stubs have no common type for arrays and matrices."""
 
@@ -28,10 +30,11 @@ class Target:
 
     values: NDArray[Any]  # classes as whole numbers, or numbers, [N]
     num_classes: int  # 0 for numbers
+    known: Bools = field(default_factory=lambda: np.zeros(0, bool))
+    """Whose labels may be read, [N]"""
 
     @property
     def is_number(self) -> bool:
-        """Whether numbers are predicted, not classes."""
         return self.num_classes == 0
 
     @property
@@ -39,11 +42,18 @@ class Target:
         """Columns of a prediction."""
         return self.num_classes or 1
 
-    def columns(self, known: Bools) -> Floats:
+    def knowing(self, nodes: Numbers | Bools) -> "Target":
+        """With the labels of these nodes known, and no others."""
+        known = np.zeros(len(self.values), dtype=bool)
+        known[nodes] = True
+        return replace(self, known=known)
+
+    @cached_property
+    def columns(self) -> Floats:
         """Labels as input, ``[N, width]``: zero rows where nothing is known."""
         if self.is_number:
-            return np.where(known, self.values, 0.0).astype(np.float32)[:, None]
-        classes = np.where(known, self.values, -1)[:, None]
+            return np.where(self.known, self.values, 0.0).astype(np.float32)[:, None]
+        classes = np.where(self.known, self.values, -1)[:, None]
         is_class = classes == np.arange(self.num_classes)
         return np.asarray(is_class, dtype=np.float32)
 
@@ -91,10 +101,6 @@ class GraphInputs:
         sparse = np.append(self.sparse_columns, np.zeros(more.shape[1], dtype=bool))
         return replace(self, x=np.hstack([self.x, more]), sparse_columns=sparse)
 
-    def with_evolved(self, edge_index: Tensor) -> "GraphInputs":
-        """With a second graph."""
-        return replace(self, evolved=edge_index)
-
     @cached_property
     def ways(self) -> tuple["GraphInputs", ...]:
         """With the edges that arrive alone, and with those that leave alone.
@@ -108,7 +114,6 @@ class GraphInputs:
 
     @property
     def num_nodes(self) -> int:
-        """Nodes of the graph."""
         return len(self.x)
 
     @property
@@ -135,7 +140,6 @@ class GraphInputs:
 
     @cached_property
     def degrees(self) -> Floats:
-        """How many neighbours each node has."""
         return np.asarray(np.diff(self.adjacency.indptr), dtype=np.float32)
 
     @cached_property

@@ -61,11 +61,11 @@ def said_by_each(contest: Contest, test: Bools) -> list[NDArray[Any]]:
     ensemble, nodes = contest.ensemble, np.flatnonzero(test)
     if not len(nodes):
         return [np.zeros((0, ensemble.target.width)) for _ in contest.entries]
-    given = ensemble.reading, ensemble.target, ensemble.known
+    given = ensemble.reading, ensemble.target
     # What is no number is told where it counts, by those who use it.
     threads = threads_for(ensemble.reading.size)
     with using_threads(threads), np.errstate(all="ignore"):
-        return [each.member.predict_rows(*given, nodes) for each in contest.entries]
+        return [each.member.predict(*given, nodes) for each in contest.entries]
 
 
 def said_by_all(contest: Contest, each: list[NDArray[Any]]) -> NDArray[np.float64]:

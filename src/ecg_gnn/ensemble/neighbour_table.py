@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
+from ecg_gnn.ensemble.inputs import Floats, GraphInputs, Target
 
 HOPS = ("hop1", "hop2")
 PARTS = (*HOPS, "labels")
@@ -14,7 +14,7 @@ _PRIOR_1, _PRIOR_2 = 1.0, 0.1
 
 
 def neighbour_table(
-    inputs: GraphInputs, parts: Collection[str], target: Target, known: Bools
+    inputs: GraphInputs, parts: Collection[str], target: Target
 ) -> Floats:
     """Features of every node, ``[N, F]``.
 
@@ -30,14 +30,14 @@ def neighbour_table(
         blocks.append(inputs.means_of_two_hops)
     if "labels" in parts:
         for each in readings:
-            blocks += _labels_nearby(each, target, known)
+            blocks += _labels_nearby(each, target)
     return np.hstack(blocks).astype(np.float32)
 
 
-def _labels_nearby(inputs: GraphInputs, target: Target, known: Bools) -> list[Floats]:
+def _labels_nearby(inputs: GraphInputs, target: Target) -> list[Floats]:
     """Mean labels among neighbours and among theirs, and how many are known."""
-    adjacency, labels = inputs.adjacency, target.columns(known)
-    seen = known.astype(np.float32)[:, None]
+    adjacency, labels = inputs.adjacency, target.columns
+    seen = target.known.astype(np.float32)[:, None]
     prior = labels.sum(axis=0) / max(float(seen.sum()), 1.0)
     count = adjacency @ seen
     once = (adjacency @ labels + _PRIOR_1 * prior) / (count + _PRIOR_1)

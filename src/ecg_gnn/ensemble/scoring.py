@@ -2,15 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecg_gnn.system.checks import check_choice
-
-if TYPE_CHECKING:
-    from ecg_gnn.ensemble.inputs import Target
 
 Array = NDArray[Any]
 _SMALLEST = 1e-7
@@ -129,16 +126,16 @@ SCORES: dict[str, Score] = {
 }
 
 
-def choose_metric(name: str | None, target: "Target") -> str:
+def choose_metric(name: str | None, num_classes: int) -> str:
     """The metric that was asked for, if it fits, else the usual one."""
-    usual = {0: "r2", 2: "roc-auc"}.get(target.num_classes, "accuracy")
+    usual = {0: "r2", 2: "roc-auc"}.get(num_classes, "accuracy")
     chosen = usual if name is None else name.replace("_", "-")
-    fits = [key for key, one in SCORES.items() if one.for_numbers == target.is_number]
+    fits = [key for key, one in SCORES.items() if one.for_numbers != bool(num_classes)]
     check_choice("metric", chosen, fits)
     return chosen
 
 
-def smooth(target: "Target", metric: str) -> Score:
+def smooth(num_classes: int, metric: str) -> Score:
     """What training makes better, and has no jumps.
 
     Of numbers the mean has the least squared error, and the median the least absolute
@@ -146,7 +143,7 @@ def smooth(target: "Target", metric: str) -> Score:
     """
     if metric == "mae":
         return SCORES["mae"]
-    return SCORES["r2" if target.is_number else "log-loss"]
+    return SCORES["log-loss" if num_classes else "r2"]
 
 
 def interval(

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
-from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling, fit_slope
+from ecg_gnn.ensemble.certainty import Scaling, fit_scaling, fit_slope, sorted_errors
 from ecg_gnn.ensemble.contest import Contest, Say, Train, Work
 from ecg_gnn.ensemble.decision import choose_multipliers
 from ecg_gnn.ensemble.inputs import Bools, GraphInputs
@@ -83,7 +83,7 @@ def search(
     target, centre = hidden_target(values, num_classes, known)
     if num_classes and len(np.unique(target.values[known])) < 2:
         raise InputError("the label must have at least 2 classes among known nodes")
-    metric, labelled = choose_metric(metric, target), np.flatnonzero(known)
+    metric, labelled = choose_metric(metric, num_classes), np.flatnonzero(known)
     inputs = GraphInputs.of(as_rows(x), edge_index)
     folds = make_folds(target, labelled, fold_count(len(labelled)), seed)
     # Python itself is the bound on small graphs: there, side by side is no faster.
@@ -122,14 +122,13 @@ def search(
         edge_index=edge_index,
         reading=inputs,
         target=target,
-        known=known,
         shares=tuple(
             Share(each.name, each.weight, each.member, each.scaling)
             for each in contest.members
         ),
         scaling=scaling,
         multipliers=tuple(multipliers.tolist()),
-        conformity=Conformity.of(said, y, is_number=not num_classes),
+        errors=sorted_errors(said, y, is_number=not num_classes),
         centre=centre,
     )
     contest.seconds = time.monotonic() - start
@@ -247,7 +246,7 @@ def _weigh(contest: Contest) -> None:
     multipliers, _ = choose_multipliers(score, values[some], best)
     weights = blend_weights(
         replace(score, function=lambda y, p: score.function(y, p * multipliers)),
-        smooth(contest.target, contest.metric),
+        smooth(contest.target.num_classes, contest.metric),
         values[some],
         [entry.held_out[some] for entry in entries],
         [entry.candidate.family or entry.name for entry in entries],

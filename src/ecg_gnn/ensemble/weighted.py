@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from ecg_gnn.ensemble.boosting import BoostingMember
-from ecg_gnn.ensemble.certainty import Conformity, Scaling, scaled
+from ecg_gnn.ensemble.certainty import Scaling, scaled
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
 from ecg_gnn.ensemble.linear import LinearMember
 from ecg_gnn.ensemble.members import Fitted, Member
@@ -56,10 +56,9 @@ class Ensemble:
     edge_index: Tensor  # edges among them
     reading: GraphInputs  # how features are read
     target: Target  # what is predicted; labels that are not known are never read
-    known: Bools  # whose labels may be read
     shares: tuple[Share, ...]  # the members, heaviest first
     scaling: Scaling  # makes calibrated probabilities
-    conformity: Conformity  # how wrong predictions of held-out nodes were
+    errors: NDArray[Any]  # of predictions for held-out nodes, sorted
     multipliers: tuple[float, ...] = (1.0,)
     """Of each class when one is said; all one if it is the most probable."""
     centre: tuple[float, float] = (0.0, 1.0)
@@ -81,12 +80,12 @@ class Ensemble:
 
         In edges of new nodes, these are numbered after the stored ones.
         """
-        inputs, target, known = self._joined(new_x, new_edges)
+        inputs, target = self._joined(new_x, new_edges)
         total = np.zeros((inputs.num_nodes, self.target.width))
         with using_threads(threads_for(inputs.size)), np.errstate(all="ignore"):
             for share in self.shares:
                 try:
-                    said = share.member.predict(inputs, target, known)
+                    said = share.member.predict(inputs, target)
                     total += share.weight * scaled(said, share.scaling)
                 except Exception as error:  # it was read from an edited file
                     if isinstance(error, InputError) or out_of_memory(error):
@@ -109,18 +108,18 @@ class Ensemble:
 
     def _joined(
         self, new_x: Tensor | None, new_edges: Tensor | None
-    ) -> tuple[GraphInputs, Target, Bools]:
+    ) -> tuple[GraphInputs, Target]:
         x, edges = self.x, self.edge_index
         if new_x is not None:
             x = torch.cat([x, new_x.to(x)])
         if new_edges is not None:
             edges = torch.cat([edges, new_edges], dim=1)
         inputs = self.reading.of_graph(as_rows(x), edges)
-        known = np.zeros(len(x), dtype=bool)
-        known[: len(self.known)] = self.known
-        values = np.zeros(len(x), dtype=self.target.values.dtype)
-        values[: len(self.known)] = self.target.values
-        return inputs, Target(values, self.num_classes), known
+        new = (0, len(x) - len(self.x))  # of which nothing is known
+        values, known = (
+            np.pad(each, new) for each in (self.target.values, self.target.known)
+        )
+        return inputs, Target(values, self.num_classes, known)
 
 
 def finite_rows(name: str, rows: NDArray[Any]) -> NDArray[Any]:
@@ -143,10 +142,11 @@ def hidden_target(
 ) -> tuple[Target, tuple[float, float]]:
     """A target in which only known labels are left, and the centre of its numbers."""
     if num_classes:
-        return Target(np.where(known, values, 0).astype(np.int64), num_classes), (0, 1)
+        hidden = np.where(known, values, 0).astype(np.int64)
+        return Target(hidden, num_classes, known), (0, 1)
     mean, scale = float(values[known].mean()), float(values[known].std()) or 1.0
     standard = np.where(known, (values - mean) / scale, 0.0)
-    return Target(standard.astype(np.float32), 0), (mean, scale)
+    return Target(standard.astype(np.float32), 0, known), (mean, scale)
 
 
 # --- On disk --------------------------------------------------------------------------
@@ -155,10 +155,10 @@ def hidden_target(
 def write_ensemble(folder: Path, fitted: Ensemble) -> dict[str, Any]:
     """Write all members into one file; returns what JSON must say to read them."""
     own = {
-        "errors": fitted.conformity.errors,
+        "errors": fitted.errors,
         "projection": fitted.reading.projection,
         "sparse_columns": fitted.reading.sparse_columns,
-        "known": fitted.known,
+        "known": fitted.target.known,
         "values": fitted.target.values,
     }
     tensors = {f"{_OWN}.{name}": torch.from_numpy(each) for name, each in own.items()}
@@ -204,10 +204,10 @@ def read_ensemble(
             as_rows(x), edge_index, sparse, projection.numpy()
         )
         # Numbers were written as members see them.
-        target = Target(array("values", "i" if classes else "f", len(x)), classes)
-        known = array("known", "b", len(x))
+        values = array("values", "i" if classes else "f", len(x))
+        target = Target(values, classes, array("known", "b", len(x)))
         if classes:
-            target, _ = hidden_target(target.values, classes, known)
+            target, _ = hidden_target(values, classes, target.known)
         shares = tuple(
             _read_share(each, below(tensors, str(place)), target.width)
             for place, each in enumerate(described["members"])
@@ -227,11 +227,10 @@ def read_ensemble(
             edge_index=edge_index,
             reading=reading,
             target=target,
-            known=known,
             shares=shares,
             scaling=Scaling(float(described["slope"]), offsets),
             multipliers=multipliers,
-            conformity=Conformity(array("errors", "f")),
+            errors=array("errors", "f"),
             centre=(float(mean), float(scale)),
         )
 

@@ -186,7 +186,7 @@ def _of_search(model: Model, split: int) -> tuple[str, str]:
     """What it is, and what is read of known nodes."""
     metrics, ensemble = model.metrics, model.classifier
     assert isinstance(ensemble, Ensemble)
-    known = int(ensemble.known.sum())
+    known = int(ensemble.target.known.sum())
     is_one = len(ensemble.shares) == 1
     one_or_more = f"One model, {metrics['single']}" if is_one else "A weighted ensemble"
     what = (

@@ -16,7 +16,7 @@ from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.embed.protocol import StoredEmbedder, as_trained, load_weights
 from ecg_gnn.ensemble import members
 from ecg_gnn.ensemble.candidates import Candidate, candidates
-from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Numbers, Target
+from ecg_gnn.ensemble.inputs import ALL, Floats, GraphInputs, Numbers, Rows, Target
 from ecg_gnn.ensemble.members import Fitted, Job, Member, Plain, Tensors
 from ecg_gnn.ensemble.tournament import SMALL
 from ecg_gnn.ensemble.weighted import KINDS, as_rows
@@ -74,7 +74,7 @@ class Embedding:
         if use == "features":
             return inputs.with_columns(as_rows(z / self.z.std()))
         added = edges_to_new(z[stored:], self.z, self.config.evolve)
-        return inputs.with_evolved(torch.cat([self.evolved, added], dim=1))
+        return replace(inputs, evolved=torch.cat([self.evolved, added], dim=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,17 +87,10 @@ class EmbeddedMember(Member):
     embedding: Embedding
     inner: Member
 
-    def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
+    def predict(self, inputs: GraphInputs, target: Target, rows: Rows = ALL) -> Floats:
         """The inner member's predictions from the wider inputs."""
         wider = self.embedding.added_to(inputs, self.use)
-        return self.inner.predict(wider, target, known)
-
-    def predict_rows(
-        self, inputs: GraphInputs, target: Target, known: Bools, rows: Numbers
-    ) -> Floats:
-        """See ``Member``."""
-        wider = self.embedding.added_to(inputs, self.use)
-        return self.inner.predict_rows(wider, target, known, rows)
+        return self.inner.predict(wider, target, rows)
 
     def state(self) -> tuple[Plain, Tensors]:
         """The embedding beside the inner member."""
@@ -114,7 +107,6 @@ class EmbeddedMember(Member):
 
     @classmethod
     def from_state(cls, width: int, plain: Plain, tensors: Tensors) -> Self:
-        """See ``state``."""
         config, name = RunConfig.from_dict(plain["config"]), plain["embedding"]
         kept, channels = below(tensors, "embedder"), int(plain["channels"])
         embedder = restore_embedder(name, kept, config, channels)
@@ -198,13 +190,12 @@ class WholeMember(Member):
     networks: tuple[Network, ...]
 
     @torch.no_grad()
-    def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
-        """The mean over folds."""
+    def predict(self, inputs: GraphInputs, target: Target, rows: Rows = ALL) -> Floats:
         data = Data(torch.from_numpy(inputs.x).double(), inputs.edge_index)
         graphs, plain = prepare_graphs(data, [], self.config), Calibration()
         with using_engine(self.config.engine):
             said = [plain.probabilities(each(data.x, graphs)) for each in self.networks]
-        return np.asarray(np.mean(said, axis=0), dtype=np.float32)
+        return np.asarray(np.mean(said, axis=0), dtype=np.float32)[rows]
 
     def state(self) -> tuple[Plain, Tensors]:
         """Settings, and weights fold by fold."""
