@@ -57,7 +57,6 @@ class BoostingMember(Member):
         return np.asarray(np.mean(each, axis=0), dtype=np.float32)
 
     def state(self) -> tuple[Plain, Tensors]:
-        """The trees as bytes."""
         texts = {str(place): text_to_tensor(t) for place, t in enumerate(self.trees)}
         return {"parts": list(self.parts)}, texts
 

@@ -73,14 +73,11 @@ _LIST: tuple[tuple[str, frozenset[str], Any], ...] = (
 
 def candidates(seed: int = 0) -> list[Candidate]:
     """Everything that is tried, cheap ones first; another seed for another draw."""
-    return [_candidate(*one, seed) for one in _LIST]
-
-
-def _candidate(name: str, reads: frozenset[str], how: Any, seed: int) -> Candidate:
-    """A network of a shape, or a model of a table's parts."""
-    # Partial functions of modules, not closures: candidates travel to other machines.
-    if isinstance(how, Shape):
-        fit = partial(fit_networks, how, seed)
-        return Candidate(name, fit, reads, layers=1 + how.layers)
-    function, *parts = how
-    return Candidate(name, partial(function, *parts, seed), reads, cheap=True)
+    found = []
+    for name, reads, how in _LIST:
+        is_network = isinstance(how, Shape)
+        fit, *parts = (fit_networks, how) if is_network else how
+        # A partial function of a module, not a closure: it travels to other machines.
+        one = Candidate(name, partial(fit, *parts, seed), reads, cheap=not is_network)
+        found.append(replace(one, layers=1 + how.layers if is_network else 0))
+    return found

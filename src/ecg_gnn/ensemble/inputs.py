@@ -72,19 +72,11 @@ class GraphInputs:
     ways."""
 
     @classmethod
-    def of(cls, x: Floats, edge_index: Tensor) -> "GraphInputs":
-        """Inputs of a graph; which columns are sparse is decided here, once."""
-        wide = (x != 0).mean(axis=0) < _SPARSE_SHARE
-        if wide.sum() <= _PROJECTED:  # dense is as good, and simpler
-            wide = np.zeros_like(wide)
-        projection = _principal_directions(sp.csr_matrix(x[:, wide]))
-        return cls.of_columns(x, edge_index, wide, projection)
-
-    @classmethod
-    def of_columns(
-        cls, x: Floats, edge_index: Tensor, sparse: Bools, projection: Floats
+    def of(
+        cls, x: Floats, edge_index: Tensor, read: tuple[Bools, Floats] | None = None
     ) -> "GraphInputs":
-        """Inputs of a graph that are read as they were before."""
+        """Inputs of a graph; columns are read as before, or it is decided here how."""
+        sparse, projection = read or _sparse_columns(x)
         if len(sparse) != x.shape[1] or len(projection) != sparse.sum():
             raise ValueError("the columns are others than those that were fitted")
         adjacency, one_way = _read_edges(edge_index, len(x))
@@ -189,11 +181,13 @@ def _read_edges(
     return arriving.maximum(arriving.T).tocsr(), arriving
 
 
-def _principal_directions(columns: Sparse) -> Floats:
-    """Directions in which sparse rows differ most, ``[S, 64]``."""
+def _sparse_columns(x: Floats) -> tuple[Bools, Floats]:
+    """Which are mostly zeros, and the directions in which they differ most."""
     from sklearn.utils.extmath import randomized_svd
 
-    if not columns.shape[1]:
-        return np.zeros((0, 0), dtype=np.float32)
+    wide = (x != 0).mean(axis=0) < _SPARSE_SHARE
+    if wide.sum() <= _PROJECTED:  # dense is as good, and simpler
+        return np.zeros_like(wide), np.zeros((0, 0), dtype=np.float32)
+    columns = sp.csr_matrix(x[:, wide])
     _, _, directions = randomized_svd(columns, _PROJECTED, n_iter=4, random_state=0)
-    return np.asarray(directions.T, dtype=np.float32)
+    return wide, np.asarray(directions.T, dtype=np.float32)

@@ -74,7 +74,6 @@ class LinearMember(Member):
         return sp.hstack(blocks).tocsr().astype(np.float32)
 
     def state(self) -> tuple[Plain, Tensors]:
-        """Weights, and how columns are scaled."""
         scaling = torch.from_numpy(np.stack([self.means, self.scales]))
         tensors = {"weights": self.weights, "biases": self.biases, "scaling": scaling}
         tensors["joined_to"] = torch.tensor(self.joined_to)

@@ -50,7 +50,6 @@ class NetworkMember(Member):
         return np.asarray(mean_said, dtype=np.float32)[rows]
 
     def state(self) -> tuple[Plain, Tensors]:
-        """The shape, and weights batch by batch."""
         tensors = {"scaling": self.scaling}
         for place, batch in enumerate(self.batches):
             weights = batch.state_dict().items()

@@ -199,10 +199,8 @@ def read_ensemble(
                 raise ValueError(f"{name} has shape {found.shape} of {found.dtype}")
             return found
 
-        sparse, projection = array("sparse_columns", "b", x.size(1)), own["projection"]
-        reading = GraphInputs.of_columns(
-            as_rows(x), edge_index, sparse, projection.numpy()
-        )
+        columns = array("sparse_columns", "b", x.size(1)), own["projection"].numpy()
+        reading = GraphInputs.of(as_rows(x), edge_index, columns)
         # Numbers were written as members see them.
         values = array("values", "i" if classes else "f", len(x))
         target = Target(values, classes, array("known", "b", len(x)))

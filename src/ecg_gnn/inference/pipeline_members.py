@@ -88,12 +88,10 @@ class EmbeddedMember(Member):
     inner: Member
 
     def predict(self, inputs: GraphInputs, target: Target, rows: Rows = ALL) -> Floats:
-        """The inner member's predictions from the wider inputs."""
         wider = self.embedding.added_to(inputs, self.use)
         return self.inner.predict(wider, target, rows)
 
     def state(self) -> tuple[Plain, Tensors]:
-        """The embedding beside the inner member."""
         plain, tensors = self.inner.state()
         one = self.embedding
         # Copies: several members may share one embedding.
@@ -117,7 +115,6 @@ class EmbeddedMember(Member):
         return cls(width, plain["use"], one, own)
 
     def joined(self, other: Member) -> Self:
-        """The inner members joined; the embedding is the same."""
         assert isinstance(other, EmbeddedMember)
         return replace(self, inner=self.inner.joined(other.inner))
 
@@ -132,22 +129,23 @@ class Embeddings:
     store: EmbeddingCache | None
     made: dict[str, Embedding] = field(default_factory=dict)
 
+    @holding("generator")
     def of(self, name: str) -> Embedding:
-        """The embedding of this name."""
-        with holding("generator"):
-            if name not in self.made:
-                self.made[name] = self._train(name)
+        if name in self.made:
             return self.made[name]
-
-    def _train(self, name: str) -> Embedding:
-        dataset, workspace = self.dataset, Workspace(cache=self.store)
         asked = {"embedding": name, "model": "sage", "embed_steps": _EMBED_STEPS}
-        config = fit_settings(dataset, seed=self.seed, device=self.device, **asked)
-        split = dataset.split(0)
-        kept = embed_for_new_nodes(name, dataset, split, config, workspace)
-        graph = evolve_embedding(kept.z, name, dataset, split, config, workspace)
-        index = kept.z.float(), graph.edge_index
-        return Embedding(name, config, dataset.num_features, kept.embedder, *index)
+        config = fit_settings(self.dataset, seed=self.seed, device=self.device, **asked)
+        around = (
+            self.dataset,
+            self.dataset.split(0),
+            config,
+            Workspace(cache=self.store),
+        )
+        kept = embed_for_new_nodes(name, *around)
+        graph = evolve_embedding(kept.z, name, *around)
+        index = kept.embedder, kept.z.float(), graph.edge_index
+        found = Embedding(name, config, self.dataset.num_features, *index)
+        return self.made.setdefault(name, found)
 
 
 def embedded_candidates(
@@ -198,7 +196,6 @@ class WholeMember(Member):
         return np.asarray(np.mean(said, axis=0), dtype=np.float32)[rows]
 
     def state(self) -> tuple[Plain, Tensors]:
-        """Settings, and weights fold by fold."""
         tensors = {
             f"{place}.{name}": as_trained(tensor)
             for place, network in enumerate(self.networks)
