@@ -22,8 +22,7 @@ import numpy as np
 import torch
 
 from ecg_gnn.data.graph_checks import UNLABELLED
-from ecg_gnn.ensemble.inputs import GraphInputs
-from ecg_gnn.ensemble.neighbour_table import neighbour_table
+from ecg_gnn.ensemble.inputs import GraphInputs, neighbour_table
 from ecg_gnn.ensemble.scoring import SCORES
 from ecg_gnn.ensemble.weighted import hidden_target
 from ecg_gnn.inference.best_fit import fit_best

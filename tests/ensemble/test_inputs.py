@@ -6,9 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ecg_gnn.ensemble.inputs import GraphInputs, Target
+from ecg_gnn.ensemble.inputs import PARTS, GraphInputs, Target, neighbour_table
 from ecg_gnn.ensemble.members import make_folds
-from ecg_gnn.ensemble.neighbour_table import PARTS, neighbour_table
 from ecg_gnn.system.checks import InputError
 
 

@@ -11,10 +11,9 @@ from torch_geometric.nn import GCNConv, SAGEConv, SGConv
 
 from ecg_gnn.ensemble import linear, network_members
 from ecg_gnn.ensemble.boosting import fit_boosting
-from ecg_gnn.ensemble.inputs import GraphInputs, Target
+from ecg_gnn.ensemble.inputs import PARTS, GraphInputs, Target, neighbour_table
 from ecg_gnn.ensemble.linear import EDGES, SMOOTHED, fit_linear
 from ecg_gnn.ensemble.members import Fold, Job, make_folds
-from ecg_gnn.ensemble.neighbour_table import PARTS, neighbour_table
 from ecg_gnn.ensemble.network_members import NetworkMember, fit_networks
 from ecg_gnn.ensemble.networks import BatchedNetwork, NetworkInputs, Shape
 from ecg_gnn.ensemble.propagation import fit_propagation

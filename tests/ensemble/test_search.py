@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from ecg_gnn.ensemble import contest, scoring, search, tournament
+from ecg_gnn.ensemble import contest, scoring, tournament
 from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
 from ecg_gnn.ensemble.certainty import (
@@ -25,6 +25,7 @@ from ecg_gnn.ensemble.certainty import (
 from ecg_gnn.ensemble.leaderboard import few_decide, report, verdict
 from ecg_gnn.ensemble.members import fold_count
 from ecg_gnn.ensemble.scoring import SCORES, choose_metric, interval
+from ecg_gnn.ensemble.tournament import search
 from ecg_gnn.ensemble.weighted import read_ensemble, write_ensemble
 from ecg_gnn.system.checks import InputError
 

@@ -7,9 +7,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 
-from ecg_gnn.ensemble.inputs import ALL, Floats, GraphInputs, Rows, Target
+from ecg_gnn.ensemble.inputs import (
+    ALL,
+    Floats,
+    GraphInputs,
+    Rows,
+    Target,
+    neighbour_table,
+)
 from ecg_gnn.ensemble.members import Fitted, Job, Member, Plain, Tensors
-from ecg_gnn.ensemble.neighbour_table import neighbour_table
 from ecg_gnn.ensemble.tree_texts import checked_trees, tensor_to_text, text_to_tensor
 from ecg_gnn.system.cached import cached_property
 

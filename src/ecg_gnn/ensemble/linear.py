@@ -17,9 +17,9 @@ from ecg_gnn.ensemble.inputs import (
     Rows,
     Sparse,
     Target,
+    neighbour_table,
 )
 from ecg_gnn.ensemble.members import Fitted, Job, Member, Plain, Tensors, thinned
-from ecg_gnn.ensemble.neighbour_table import neighbour_table
 from ecg_gnn.ensemble.scoring import smooth
 
 # Parts beside those of a neighbour table: whom a node is joined to; features after
@@ -61,7 +61,11 @@ class LinearMember(Member):
     def rows(self, inputs: GraphInputs, target: Target) -> Sparse:
         """The table, standardised, with all sparse columns beside it."""
         table = neighbour_table(inputs, self.parts, target)
-        own = _as_sparse((table - self.means) / self.scales)
+        # All cells as entries; looking for those that are zero would take longer.
+        table = (table - self.means) / self.scales
+        places = np.tile(np.arange(table.shape[1], dtype=np.int32), len(table))
+        ends = np.arange(len(table) + 1) * table.shape[1]
+        own = sp.csr_matrix((table.ravel(), places, ends), table.shape)
         blocks = [own, inputs.sparse]
         if SMOOTHED in self.parts:
             read = sp.hstack(blocks) if SMOOTHED_SPARSE in self.parts else own
@@ -95,25 +99,13 @@ def _most_joined(inputs: GraphInputs) -> Numbers:
     return np.sort(most[counts[most] > 1])
 
 
-def _smoothed_entries(inputs: GraphInputs) -> float:
-    """At most so many entries have the sparse columns after two steps."""
-    counts = np.diff(inputs.sparse.indptr)
-    return float((inputs.smoothing.sign() @ (inputs.smoothing.sign() @ counts)).sum())
-
-
-def _as_sparse(table: Floats) -> Sparse:
-    """All cells as entries; looking for those that are zero would take longer."""
-    rows, columns = table.shape
-    places = np.tile(np.arange(columns, dtype=np.int32), rows)
-    ends = np.arange(rows + 1) * columns
-    return sp.csr_matrix((table.ravel(), places, ends), table.shape)
-
-
 def fit_linear(parts: Sequence[str], _seed: int, job: Job) -> Fitted:
     """Fit a model per fold, regularised as is best for the first."""
     inputs, target, folds = job.inputs, job.target, job.folds
-    if SMOOTHED in parts and _smoothed_entries(inputs) <= _MOST_SMOOTHED:
-        parts = (*parts, SMOOTHED_SPARSE)
+    if SMOOTHED in parts:
+        step, counts = inputs.smoothing.sign(), np.diff(inputs.sparse.indptr)
+        if (step @ (step @ counts)).sum() <= _MOST_SMOOTHED:
+            parts = (*parts, SMOOTHED_SPARSE)
     every = target.knowing(np.concatenate([fold.train for fold in folds.values()]))
     everything = neighbour_table(inputs, parts, every)
     scales = everything.std(axis=0)

@@ -53,10 +53,6 @@ class Job:
         """The job as another machine needs it: with the time that is left."""
         return replace(self, deadline=self.deadline - time.monotonic(), stopped=bool)
 
-    def received(self) -> "Job":
-        """The job on another machine, with that machine's clock."""
-        return replace(self, deadline=time.monotonic() + self.deadline)
-
 
 def fold_count(labelled: int) -> int:
     """How many folds labelled nodes are dealt into.

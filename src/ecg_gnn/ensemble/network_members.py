@@ -8,9 +8,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ecg_gnn.ensemble.inputs import ALL, Floats, GraphInputs, Rows, Target
+from ecg_gnn.ensemble.inputs import (
+    ALL,
+    Floats,
+    GraphInputs,
+    Rows,
+    Target,
+    neighbour_table,
+)
 from ecg_gnn.ensemble.members import Fitted, Job, Member, Plain, Tensors
-from ecg_gnn.ensemble.neighbour_table import neighbour_table
 from ecg_gnn.ensemble.networks import BatchedNetwork, NetworkInputs, Shape
 from ecg_gnn.ensemble.scoring import SCORES, smooth
 from ecg_gnn.kernels import StepSeeds
@@ -76,9 +82,8 @@ class Training:
         inputs, target, folds = job.inputs, job.target, job.folds
         self.job, self.seeds = job, StepSeeds(seed, torch.device(job.device))
         self.generator = torch.Generator(job.device).manual_seed(seed)
-        masks = [target.knowing(fold.train).known for fold in folds.values()]
         self.inputs = NetworkInputs.of(inputs, shape, device=job.device)
-        train = np.stack(masks)
+        train = np.stack([target.knowing(f.train).known for f in folds.values()])
         self.labels: Tensor | None = None  # known ones as input, [N, C]
         if shape.label_input:
             columns = _label_columns(target.knowing(np.any(train, axis=0)))

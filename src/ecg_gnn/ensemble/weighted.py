@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -23,6 +22,7 @@ from ecg_gnn.ensemble.linear import LinearMember
 from ecg_gnn.ensemble.members import Fitted, Member
 from ecg_gnn.ensemble.network_members import NetworkMember
 from ecg_gnn.ensemble.propagation import PropagationMember
+from ecg_gnn.ensemble.scoring import Array
 from ecg_gnn.ensemble.tree_texts import tensor_to_text, text_to_tensor
 from ecg_gnn.reading import first_line, refusing
 from ecg_gnn.reading.tensor_files import read_safetensors, read_written
@@ -58,7 +58,7 @@ class Ensemble:
     target: Target  # what is predicted; labels that are not known are never read
     shares: tuple[Share, ...]  # the members, heaviest first
     scaling: Scaling  # makes calibrated probabilities
-    errors: NDArray[Any]  # of predictions for held-out nodes, sorted
+    errors: Array  # of predictions for held-out nodes, sorted
     multipliers: tuple[float, ...] = (1.0,)
     """Of each class when one is said; all one if it is the most probable."""
     centre: tuple[float, float] = (0.0, 1.0)
@@ -75,12 +75,18 @@ class Ensemble:
 
     def probabilities(
         self, new_x: Tensor | None = None, new_edges: Tensor | None = None
-    ) -> NDArray[np.float64]:
+    ) -> Array:
         """Calibrated probabilities ``[N + M, C]``, or predicted numbers ``[N + M, 1]``.
 
         In edges of new nodes, these are numbered after the stored ones.
         """
-        inputs, target = self._joined(new_x, new_edges)
+        x, edges, target = self.x, self.edge_index, self.target
+        if new_x is not None:
+            x = torch.cat([x, new_x.to(x)])
+            target = target.padded(len(new_x))
+        if new_edges is not None:
+            edges = torch.cat([edges, new_edges], dim=1)
+        inputs = self.reading.of_graph(as_rows(x), edges)
         total = np.zeros((inputs.num_nodes, self.target.width))
         with using_threads(threads_for(inputs.size)), np.errstate(all="ignore"):
             for share in self.shares:
@@ -96,7 +102,7 @@ class Ensemble:
                     ) from error
         return self.finished(total)
 
-    def finished(self, total: NDArray[Any]) -> NDArray[np.float64]:
+    def finished(self, total: Array) -> Array:
         """Members' weighted mean, calibrated or on the scale of the labels."""
         with np.errstate(all="ignore"):  # what is no number is told at the end, once
             if self.target.is_number:
@@ -106,23 +112,8 @@ class Ensemble:
                 total = self.scaling.probabilities(total)
         return finite_rows("predictions", total)
 
-    def _joined(
-        self, new_x: Tensor | None, new_edges: Tensor | None
-    ) -> tuple[GraphInputs, Target]:
-        x, edges = self.x, self.edge_index
-        if new_x is not None:
-            x = torch.cat([x, new_x.to(x)])
-        if new_edges is not None:
-            edges = torch.cat([edges, new_edges], dim=1)
-        inputs = self.reading.of_graph(as_rows(x), edges)
-        new = (0, len(x) - len(self.x))  # of which nothing is known
-        values, known = (
-            np.pad(each, new) for each in (self.target.values, self.target.known)
-        )
-        return inputs, Target(values, self.num_classes, known)
 
-
-def finite_rows(name: str, rows: NDArray[Any]) -> NDArray[Any]:
+def finite_rows(name: str, rows: Array) -> Array:
     """The rows of nodes; refused if weights, finite themselves, overflow in use."""
     if bad := int((~np.isfinite(rows)).any(axis=1).sum()):
         raise InputError(
@@ -138,7 +129,7 @@ def as_rows(x: Tensor) -> Floats:
 
 
 def hidden_target(
-    values: NDArray[Any], num_classes: int, known: Bools
+    values: Array, num_classes: int, known: Bools
 ) -> tuple[Target, tuple[float, float]]:
     """A target in which only known labels are left, and the centre of its numbers."""
     if num_classes:
@@ -191,7 +182,7 @@ def read_ensemble(
     with refusing(str(path), "the members that the model names"):
         own, classes = below(tensors, _OWN), int(described["classes"])
 
-        def array(name: str, kind: str, length: int | None = None) -> NDArray[Any]:
+        def array(name: str, kind: str, length: int | None = None) -> Array:
             """One number each of a ``kind``, as NumPy calls kinds of numbers."""
             found = own[name].numpy()
             right = length is None or len(found) == length
@@ -253,14 +244,9 @@ def write_finished(path: Path, fitted: Fitted, seconds: float) -> None:
     """Keep a member and its predictions of held-out nodes, whole or not at all."""
     member, out = fitted
     plain, tensors = member.state()
-    about = {
-        "kind": member.kind,
-        "width": member.width,
-        "seconds": seconds,
-        "state": plain,
-    }
+    about = {"kind": member.kind, "width": member.width, "seconds": seconds}
     everything = {f"member.{name}": each for name, each in tensors.items()}
-    everything["about"] = text_to_tensor(json.dumps(about))
+    everything["about"] = text_to_tensor(json.dumps(about | {"state": plain}))
     everything["predicted"] = torch.from_numpy(out)
     with atomic_path(path) as temporary:
         _save(everything, temporary)

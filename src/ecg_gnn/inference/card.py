@@ -1,6 +1,6 @@
 """A model card: what the model is, what it was compared with, and on which data."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,18 @@ def model_card(model: Model, split: int) -> str:
 def score_rows(model: Model) -> Table:
     """The scores of a search's candidates, or of the model and its controls."""
     if isinstance(model.classifier, Ensemble):
-        return _leaderboard_rows(model.metrics)
+        cut_short = model.metrics.get("cut_short", ())  # by the clock
+        rows = [
+            [
+                row["name"],
+                f"{row['validation']:.4f}",
+                "" if row["test"] is None else f"{row['test']:.4f}",
+                f"{row['seconds']:.1f}" + ", cut short" * (row["name"] in cut_short),
+                f"{row['weight']:.2f}" if row["weight"] else "",
+            ]
+            for row in model.metrics["leaderboard"]
+        ]
+        return ["candidate", "held-out", "test", "seconds", "weight"], rows
     metric = metric_label(model.dataset.metric)
     shown = {"score": f"test {metric}", "accuracy": "test accuracy"}
     shown |= {"log_loss": "log loss", "calibration_error": "calibration error"}
@@ -61,8 +72,15 @@ def score_rows(model: Model) -> Table:
 def sentences(model: Model) -> list[str]:
     """What the scores mean."""
     if isinstance(model.classifier, Ensemble):
-        decision = _decision(model.classifier, model.classes)
-        return [summary(model.metrics) + decision, model.metrics["verdict"]]
+        factors, said = model.classifier.multipliers, summary(model.metrics)
+        if set(factors) != {1}:
+            pairs = zip(model.classes, factors, strict=True)
+            given = ", ".join(f"{name} {each:.3g}" for name, each in pairs)
+            said += (
+                " A node's class is the one whose probability is highest after it was "
+                f"multiplied by a factor chosen on held-out nodes ({given})."
+            )
+        return [said, model.metrics["verdict"]]
     return [class_by_class(model), verdict(model)]
 
 
@@ -202,18 +220,6 @@ def _of_search(model: Model, split: int) -> tuple[str, str]:
     )
 
 
-def _decision(ensemble: Ensemble, classes: Sequence[str]) -> str:
-    """A sentence on how classes are said, if not by the highest probability."""
-    if set(ensemble.multipliers) == {1}:
-        return ""
-    pairs = zip(classes, ensemble.multipliers, strict=True)
-    said = ", ".join(f"{name} {each:.3g}" for name, each in pairs)
-    return (
-        " A node's class is the one whose probability is highest after it was "
-        f"multiplied by a factor chosen on held-out nodes ({said})."
-    )
-
-
 def summary(metrics: Mapping[str, Any]) -> str:
     """The ensemble's scores with their intervals, and what failed."""
     label = SCORES[metrics["metric"]].label
@@ -232,23 +238,6 @@ def summary(metrics: Mapping[str, Any]) -> str:
 def _with_interval(metrics: Mapping[str, Any], part: str) -> str:
     low, high = metrics[f"{part}_interval"]
     return f"{metrics[part]:.4f} [{low:.4f}, {high:.4f}]"
-
-
-def _leaderboard_rows(metrics: Mapping[str, Any]) -> Table:
-    header = ["candidate", "held-out", "test", "seconds", "weight"]
-    cut_short = metrics.get("cut_short", ())  # by the clock
-    rows = [
-        [
-            row["name"],
-            f"{row['validation']:.4f}",
-            "" if row["test"] is None else f"{row['test']:.4f}",
-            f"{row['seconds']:.1f}"
-            + (", cut short" if row["name"] in cut_short else ""),
-            f"{row['weight']:.2f}" if row["weight"] else "",
-        ]
-        for row in metrics["leaderboard"]
-    ]
-    return header, rows
 
 
 def draw_leaderboard(metrics: Mapping[str, Any], path: Path) -> None:

@@ -21,7 +21,7 @@ from ecg_gnn.data.graph_checks import (
     check_edges,
     check_features,
 )
-from ecg_gnn.ensemble import Ensemble
+from ecg_gnn.ensemble.weighted import Ensemble
 from ecg_gnn.inference.classifier import GraphClassifier
 from ecg_gnn.system.checks import InputError, check_in_range
 

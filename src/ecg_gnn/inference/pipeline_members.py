@@ -115,7 +115,7 @@ class EmbeddedMember(Member):
         return cls(width, plain["use"], one, own)
 
     def joined(self, other: Member) -> Self:
-        assert isinstance(other, EmbeddedMember)
+        assert isinstance(other, EmbeddedMember)  # of the same embedding
         return replace(self, inner=self.inner.joined(other.inner))
 
 
@@ -133,18 +133,14 @@ class Embeddings:
     def of(self, name: str) -> Embedding:
         if name in self.made:
             return self.made[name]
+        dataset, workspace = self.dataset, Workspace(cache=self.store)
         asked = {"embedding": name, "model": "sage", "embed_steps": _EMBED_STEPS}
-        config = fit_settings(self.dataset, seed=self.seed, device=self.device, **asked)
-        around = (
-            self.dataset,
-            self.dataset.split(0),
-            config,
-            Workspace(cache=self.store),
-        )
+        config = fit_settings(dataset, seed=self.seed, device=self.device, **asked)
+        around = dataset, dataset.split(0), config, workspace
         kept = embed_for_new_nodes(name, *around)
         graph = evolve_embedding(kept.z, name, *around)
         index = kept.embedder, kept.z.float(), graph.edge_index
-        found = Embedding(name, config, self.dataset.num_features, *index)
+        found = Embedding(name, config, dataset.num_features, *index)
         return self.made.setdefault(name, found)
 
 

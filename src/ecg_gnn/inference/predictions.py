@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ecg_gnn.data.graph_checks import UNLABELLED, canonical_edge_index
-from ecg_gnn.ensemble import Ensemble
 from ecg_gnn.ensemble.certainty import class_sets, sorted_errors, usual_error
+from ecg_gnn.ensemble.weighted import Ensemble
 from ecg_gnn.inference.model_folder import Model
 from ecg_gnn.system.cells import safe_cell
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
