@@ -22,8 +22,7 @@ import numpy as np
 import torch
 
 from ecg_gnn.data.graph_checks import UNLABELLED
-from ecg_gnn.ensemble.inputs import GraphInputs
-from ecg_gnn.ensemble.neighbour_table import neighbour_table
+from ecg_gnn.ensemble.inputs import GraphInputs, neighbour_table
 from ecg_gnn.ensemble.scoring import SCORES
 from ecg_gnn.ensemble.weighted import hidden_target
 from ecg_gnn.inference.best_fit import fit_best
@@ -213,10 +212,10 @@ def practitioners_table(inputs, parts, values, classes, known):
     known labels with their number; our own table has labels of two hops besides.
     """
     target, _ = hidden_target(values, classes, known)
-    own = neighbour_table(inputs, [p for p in parts if p != "labels"], target, known)
+    own = neighbour_table(inputs, [p for p in parts if p != "labels"], target)
     if "labels" not in parts:
         return own
-    labels, adjacency = target.columns(known), inputs.adjacency
+    labels, adjacency = target.columns, inputs.adjacency
     count = adjacency @ known.astype(np.float32)[:, None]
     return np.hstack([own, adjacency @ labels / np.maximum(count, 1), count])
 

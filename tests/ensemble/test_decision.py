@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ecg_gnn.ensemble.decision import choose_multipliers
+from ecg_gnn.ensemble.certainty import choose_multipliers
 from ecg_gnn.ensemble.scoring import SCORES
 
 

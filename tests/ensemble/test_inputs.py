@@ -6,9 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ecg_gnn.ensemble.inputs import GraphInputs, Target
+from ecg_gnn.ensemble.inputs import PARTS, GraphInputs, Target, neighbour_table
 from ecg_gnn.ensemble.members import make_folds
-from ecg_gnn.ensemble.neighbour_table import PARTS, neighbour_table
 from ecg_gnn.system.checks import InputError
 
 
@@ -42,7 +41,7 @@ def test_no_row_shows_the_label_of_its_own_node(inputs, seed, is_number):
     tables = []
     for each in (values, changed):
         target = Target(each, 0 if is_number else 3)
-        tables.append(neighbour_table(inputs, PARTS, target, known)[node])
+        tables.append(neighbour_table(inputs, PARTS, target.knowing(known))[node])
     width = 1 if is_number else 3
     label_columns = (1 + len(inputs.ways)) * 2 * (width + 1)
     (rest, first), (others, second) = (
@@ -61,7 +60,7 @@ def test_no_row_shows_the_label_of_its_own_node(inputs, seed, is_number):
 def _without_prior(row, target, known):
     """Label columns with the share of the overall mean taken out again."""
     width = target.width
-    prior = target.columns(known).sum(axis=0) / known.sum()
+    prior = target.knowing(known).columns.sum(axis=0) / known.sum()
     once, count = row[:width], np.expm1(row[width])
     twice, count_2 = row[width + 1 : -1], np.expm1(row[-1])
     return np.concatenate(

@@ -1,6 +1,7 @@
 """Members: they learn, they are kept, and folds may come one after another."""
 
 import re
+from dataclasses import replace
 
 import lightgbm
 import numpy as np
@@ -10,10 +11,9 @@ from torch_geometric.nn import GCNConv, SAGEConv, SGConv
 
 from ecg_gnn.ensemble import linear, network_members
 from ecg_gnn.ensemble.boosting import fit_boosting
-from ecg_gnn.ensemble.inputs import GraphInputs, Target
+from ecg_gnn.ensemble.inputs import PARTS, GraphInputs, Target, neighbour_table
 from ecg_gnn.ensemble.linear import EDGES, SMOOTHED, fit_linear
 from ecg_gnn.ensemble.members import Fold, Job, make_folds
-from ecg_gnn.ensemble.neighbour_table import PARTS, neighbour_table
 from ecg_gnn.ensemble.network_members import NetworkMember, fit_networks
 from ecg_gnn.ensemble.networks import BatchedNetwork, NetworkInputs, Shape
 from ecg_gnn.ensemble.propagation import fit_propagation
@@ -72,17 +72,17 @@ def test_it_learns_and_is_kept(
     learned = score(wanted.values[labelled], out[labelled]) > floor
     assert learned or name == "propagation"  # neighbours are not alike here
     known = known_of(inputs, folds)
-    said = member.predict(inputs, wanted, known)
+    said = member.predict(inputs, wanted.knowing(known))
     assert said.shape == (inputs.num_nodes, wanted.width)
     if not wanted.is_number:
         np.testing.assert_allclose(said.sum(axis=1), 1, atol=1e-5)
     again = KINDS[member.kind].from_state(member.width, *member.state())
-    np.testing.assert_array_equal(again.predict(inputs, wanted, known), said)
+    np.testing.assert_array_equal(again.predict(inputs, wanted.knowing(known)), said)
     write_finished(tmp_path / "one.safetensors", (member, out), 1.5)
     (third, held_out), seconds = read_finished(tmp_path / "one.safetensors")
     assert seconds == 1.5
     np.testing.assert_array_equal(held_out, out)
-    np.testing.assert_array_equal(third.predict(inputs, wanted, known), said)
+    np.testing.assert_array_equal(third.predict(inputs, wanted.knowing(known)), said)
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -102,7 +102,7 @@ def test_labels_outside_its_folds_change_nothing(name, inputs, target, folds, la
     said = []
     for each in (target, other):
         member, out = fit(name, inputs, each, folds)
-        said.append((out, member.predict(inputs, each, known)))
+        said.append((out, member.predict(inputs, each.knowing(known))))
     np.testing.assert_array_equal(said[0][0], said[1][0])
     np.testing.assert_array_equal(said[0][1], said[1][1])
 
@@ -115,11 +115,11 @@ def test_held_out_labels_change_no_prediction_of_their_fold(
     fold = folds[0]
     node = fold.held_out[0]
     member, _ = fit(name, inputs, target, {0: fold})
-    known = fold.known(inputs.num_nodes)
+    known = fold.train
     values = target.values.copy()
     values[node] = 1 - values[node]
     said = [
-        member.predict(inputs, each, known)[fold.held_out]
+        member.predict(inputs, each.knowing(known))[fold.held_out]
         for each in (target, Target(values, target.num_classes))
     ]
     np.testing.assert_array_equal(*said)
@@ -197,10 +197,10 @@ def test_folds_may_come_one_after_another(name, inputs, target, folds):
         member = member.joined(other)
         out[folds[number].held_out] = more[folds[number].held_out]
     known = known_of(inputs, folds)
-    mean = np.mean([m.predict(inputs, target, known) for m, _ in parts], axis=0)
+    mean = np.mean([m.predict(inputs, target.knowing(known)) for m, _ in parts], axis=0)
     if not name.startswith("linear"):  # these share one scaling
         np.testing.assert_allclose(
-            member.predict(inputs, target, known), mean, atol=1e-5
+            member.predict(inputs, target.knowing(known)), mean, atol=1e-5
         )
     for number, (_, more) in zip(folds, parts, strict=True):
         rows = folds[number].held_out
@@ -225,7 +225,7 @@ def test_whom_a_node_is_joined_to_is_read(folds):
     wider = inputs.of_graph(
         np.vstack([noise, noise[:2]]), torch.cat([pairs, new], dim=1)
     )
-    said = member.predict(wider, target, known_of(inputs, folds))
+    said = member.predict(wider, target.knowing(known_of(inputs, folds)))
     assert said[-2:].argmax(axis=1).tolist() == [1, 0]
 
 
@@ -239,7 +239,7 @@ def test_features_are_smoothed_as_by_sgc(most, target, folds, monkeypatch):
     monkeypatch.setattr(linear, "_MOST_SMOOTHED", most)
     job = Job(inputs, target, folds, "accuracy", np.inf, lambda: False)
     member, _ = fit_linear((SMOOTHED,), 0, job)
-    rows = member.rows(inputs, target, np.zeros(nodes, bool))
+    rows = member.rows(inputs, target.knowing(np.zeros(nodes, bool)))
     assert rows.shape[1] == 2 * (64 + 150 * (most > 0))
     smooth = SGConv(150, 150, K=2, bias=False)
     smooth.lin.weight.data = torch.eye(150)
@@ -248,7 +248,7 @@ def test_features_are_smoothed_as_by_sgc(most, target, folds, monkeypatch):
         np.testing.assert_allclose(rows[:, -150:].toarray(), twice.detach(), atol=1e-6)
     grown = inputs.of_graph(np.vstack([words, words]), inputs.edge_index)
     known = np.zeros(2 * nodes, bool)
-    said = member.predict(grown, Target(np.zeros(2 * nodes, int), 2), known)
+    said = member.predict(grown, Target(np.zeros(2 * nodes, int), 2).knowing(known))
     assert said.shape == (2 * nodes, 2)
 
 
@@ -289,7 +289,7 @@ def test_trees_read_only_the_rows_that_are_asked_for(
 ):
     member, _ = fit("boosting", inputs, target, folds)
     known, rows = np.isin(np.arange(inputs.num_nodes), labelled), np.array([5, 2, 7])
-    everything, asked = member.predict(inputs, target, known), []
+    everything, asked = member.predict(inputs, target.knowing(known)), []
     predict = lightgbm.Booster.predict
 
     def counted(booster, table, **options):
@@ -297,7 +297,7 @@ def test_trees_read_only_the_rows_that_are_asked_for(
         return predict(booster, table, **options)
 
     monkeypatch.setattr(lightgbm.Booster, "predict", counted)
-    said = member.predict_rows(inputs, target, known, rows)
+    said = member.predict(inputs, target.knowing(known), rows)
     np.testing.assert_array_equal(said, everything[rows])
     assert asked == [3] * len(folds)
 
@@ -328,7 +328,7 @@ def test_every_device_trains_networks_for_the_cpu(
     assert score(target.values[labelled], out[labelled]) > 0.6
     assert {weights.device.type for weights in member.state()[1].values()} == {"cpu"}
     # Said once more on the CPU: each node by all folds' networks, so close, not equal.
-    said = member.predict(inputs, target, known_of(inputs, folds))
+    said = member.predict(inputs, target.knowing(known_of(inputs, folds)))
     assert score(target.values[labelled], said[labelled]) > 0.6
 
 
@@ -373,21 +373,21 @@ def test_a_batch_is_pyg_network_by_network(convolution, inputs):
 def test_older_networks_of_a_table_are_read(inputs, target, labelled):
     shape = Shape(convolution="none", table=PARTS, hidden=4)
     known = np.isin(np.arange(inputs.num_nodes), labelled)
-    table = torch.from_numpy(neighbour_table(inputs, PARTS, target, known))
+    table = torch.from_numpy(neighbour_table(inputs, PARTS, target.knowing(known)))
     network = BatchedNetwork(shape, 2, [table.size(1), 0, 0, 0], 2, seed=3).eval()
     scaling = torch.stack([table.mean(dim=0), table.std(dim=0) + 1])
     member = NetworkMember(2, shape, (network,), scaling[None])
     again = NetworkMember.from_state(2, *member.state())
     dense = ((table - scaling[0]) / scaling[1]).clamp(-10, 10)
     shares = network(NetworkInputs(dense, None, ()), None).softmax(dim=-1).mean(dim=0)
-    said = again.predict(inputs, target, known)
+    said = again.predict(inputs, target.knowing(known))
     np.testing.assert_allclose(said, shares.detach(), atol=1e-6)
 
 
 def test_a_second_graph_is_read_beside_the_first(inputs):
     shape = Shape(convolution="sage", hidden=4, layers=1)
     loops = torch.arange(inputs.num_nodes).repeat(2, 1)
-    wider = inputs.with_evolved(loops)
+    wider = replace(inputs, evolved=loops)
     read = NetworkInputs.of(wider, shape)
     network = BatchedNetwork(shape, 1, [read.dense.size(1), 0, 0, 2], 2).eval()
     with torch.no_grad():  # the evolved part of self-loops is the node itself
@@ -405,7 +405,7 @@ def test_a_second_graph_is_read_beside_the_first(inputs):
 def test_what_is_stopped_keeps_what_it_has(name, inputs, target, folds):
     member, _ = fit(name, inputs, target, folds, out_of_time=lambda: True)
     np.testing.assert_allclose(
-        member.predict(inputs, target, known_of(inputs, folds)).sum(axis=1),
+        member.predict(inputs, target.knowing(known_of(inputs, folds))).sum(axis=1),
         1,
         atol=1e-5,
     )

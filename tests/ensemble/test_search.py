@@ -11,14 +11,21 @@ import numpy as np
 import pytest
 import torch
 
-from ecg_gnn.ensemble import contest, scoring, search, tournament
+from ecg_gnn.ensemble import contest, scoring, tournament
 from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
-from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling, fit_slope
-from ecg_gnn.ensemble.inputs import Target
+from ecg_gnn.ensemble.certainty import (
+    Scaling,
+    class_sets,
+    fit_scaling,
+    fit_slope,
+    sorted_errors,
+    usual_error,
+)
 from ecg_gnn.ensemble.leaderboard import few_decide, report, verdict
 from ecg_gnn.ensemble.members import fold_count
 from ecg_gnn.ensemble.scoring import SCORES, choose_metric, interval
+from ecg_gnn.ensemble.tournament import search
 from ecg_gnn.ensemble.weighted import read_ensemble, write_ensemble
 from ecg_gnn.system.checks import InputError
 
@@ -428,29 +435,27 @@ def test_sets_and_intervals_cover_what_they_promise(coverage):
     generator = np.random.default_rng(1)
     shares = generator.dirichlet(np.ones(5), 6000)
     y = (shares.cumsum(axis=1) > generator.random((6000, 1))).argmax(axis=1)
-    conformity = Conformity.of(shares[:3000], y[:3000], is_number=False)
-    sets = conformity.class_sets(shares[3000:], coverage)
+    errors = sorted_errors(shares[:3000], y[:3000], is_number=False)
+    sets = class_sets(errors, shares[3000:], coverage)
     covered = sets[np.arange(3000), y[3000:]].mean()
     assert covered == pytest.approx(
         max(coverage, covered if covered > coverage else 0), abs=0.03
     )
     assert covered >= coverage - 0.03
     numbers, said = generator.normal(size=6000), np.zeros((6000, 1))
-    half = Conformity.of(said[:3000], numbers[:3000], is_number=True).threshold(
-        coverage
-    )
+    errors = sorted_errors(said[:3000], numbers[:3000], is_number=True)
+    half = usual_error(errors, coverage)
     assert (np.abs(numbers[3000:]) <= half).mean() == pytest.approx(coverage, abs=0.03)
 
 
 def test_rounding_leaves_no_certain_class_out_of_its_set():
     errors = np.r_[np.zeros(95), np.full(5, 0.5)]
     certain = np.array([[1 - 4e-16, 4e-16]])
-    assert Conformity(errors).class_sets(certain, 0.9).tolist() == [[True, False]]
+    assert class_sets(errors, certain, 0.9).tolist() == [[True, False]]
 
 
 def test_too_few_errors_promise_everything():
-    conformity = Conformity(np.array([0.1, 0.2]))
-    assert conformity.threshold(0.9) == np.inf
+    assert usual_error(np.array([0.1, 0.2]), 0.9) == np.inf
 
 
 def test_no_loss_is_zero_and_not_minus_zero():
@@ -510,9 +515,9 @@ def test_intervals_of_many_nodes_are_as_wide_as_by_drawing_them_all(monkeypatch)
 
 def test_metrics_that_do_not_fit_are_refused():
     with pytest.raises(InputError, match="'metric' must be one of"):
-        choose_metric("r2", Target(np.array([0, 1]), 2))
-    assert choose_metric(None, Target(np.zeros(3), 0)) == "r2"
-    assert choose_metric("roc_auc", Target(np.array([0, 1]), 2)) == "roc-auc"
+        choose_metric("r2", 2)
+    assert choose_metric(None, 0) == "r2"
+    assert choose_metric("roc_auc", 2) == "roc-auc"
 
 
 def test_one_class_is_refused(graph, known):

@@ -57,7 +57,7 @@ def test_held_out_labels_choose_no_step_of_a_whole_network(graph, job):
         y[job.folds[0].held_out] ^= flip
         other = replace(job, folds=fold, target=Target(y.numpy(), 2))
         member = named(replace(graph.dataset, y=y))["gpr-gnn"].train(other)[0]
-        said.append(member.predict(job.inputs, job.target, np.ones(120, bool)))
+        said.append(member.predict(job.inputs, job.target.knowing(np.ones(120, bool))))
     np.testing.assert_array_equal(*said)
 
 
@@ -76,12 +76,14 @@ def test_what_the_pipeline_trains_is_kept_and_leaks_nothing(name, graph, job):
         np.arange(120), [node for fold in job.folds.values() for node in fold.train]
     )
     member, out = named(graph.dataset)[name].train(job)
-    said = member.predict(job.inputs, job.target, learned)
+    said = member.predict(job.inputs, job.target.knowing(learned))
     assert said.shape == (120, 2)
     rows = np.flatnonzero(learned)
     np.testing.assert_allclose(out[rows].sum(axis=1), 1, atol=1e-5)
     again = KINDS[member.kind].from_state(member.width, *member.state())
-    np.testing.assert_array_equal(again.predict(job.inputs, job.target, learned), said)
+    np.testing.assert_array_equal(
+        again.predict(job.inputs, job.target.knowing(learned)), said
+    )
     # Labels outside the folds, flipped: nothing changes.
     y = np.where(learned, job.target.values, 1 - job.target.values)
     other = replace(graph.dataset, y=torch.from_numpy(y))
@@ -89,7 +91,7 @@ def test_what_the_pipeline_trains_is_kept_and_leaks_nothing(name, graph, job):
     twin, held_out = named(other)[name].train(flipped)
     np.testing.assert_array_equal(held_out, out)
     np.testing.assert_array_equal(
-        twin.predict(job.inputs, flipped.target, learned), said
+        twin.predict(job.inputs, flipped.target.knowing(learned)), said
     )
 
 
@@ -99,7 +101,7 @@ def test_every_device_trains_for_the_cpu(name, device, graph, job):
     member, _ = named(graph.dataset, str(device))[name].train(given)
     assert {weights.device.type for weights in member.state()[1].values()} == {"cpu"}
     known = np.ones(120, dtype=bool)
-    assert np.isfinite(member.predict(job.inputs, job.target, known)).all()
+    assert np.isfinite(member.predict(job.inputs, job.target.knowing(known))).all()
 
 
 def test_new_nodes_have_neighbours_in_the_evolved_graph(graph, job):
@@ -108,8 +110,8 @@ def test_new_nodes_have_neighbours_in_the_evolved_graph(graph, job):
     wider = job.inputs.of_graph(x, job.inputs.edge_index)
     target = Target(np.append(job.target.values, [0, 0, 0]), 2)
     known = np.append(np.ones(120, dtype=bool), [False] * 3)
-    said = member.predict(wider, target, known)
-    before = member.predict(job.inputs, job.target, known[:120])
+    said = member.predict(wider, target.knowing(known))
+    before = member.predict(job.inputs, job.target.knowing(known[:120]))
     np.testing.assert_allclose(said[:120], before, atol=1e-6)
     evolved = member.embedding.added_to(wider, "evolved").evolved
     assert {120, 121, 122} <= set(evolved[1].tolist())
@@ -293,9 +295,9 @@ def test_all_labels_are_learned_from_if_asked(graph, tmp_path):
     model = fit_best(graph, tmp_path / "model", budget=4, all_labels=True, single=True)
     card = (tmp_path / "model" / "MODEL_CARD.md").read_text()
     assert f"One model, {model.metrics['single']}, chosen by ROC AUC on 120 " in card
-    assert model.classifier.known.all()
+    assert model.classifier.target.known.all()
     found = model.metrics
     assert (found["test"], found["test_interval"]) == (None, None)
     assert all(row["test"] is None for row in found["leaderboard"])
     assert "on test nodes" not in summary(found)
-    assert read_model(tmp_path / "model").classifier.known.all()
+    assert read_model(tmp_path / "model").classifier.target.known.all()

@@ -8,10 +8,9 @@ import torch
 from matplotlib.figure import Figure
 
 from csv_graphs import write_stranger
-from ecg_gnn.inference import explanation_figure
+from ecg_gnn.inference import explanation
 from ecg_gnn.inference.best_fit import fit_best
-from ecg_gnn.inference.explanation import explain_node
-from ecg_gnn.inference.explanation_figure import draw_explanation
+from ecg_gnn.inference.explanation import draw_explanation, explain_node
 from ecg_gnn.inference.fitting import fit_model
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular import ImportOptions, import_files
@@ -87,7 +86,7 @@ def test_lines_of_all_graphs_have_one_scale(model):
         replace(weak, graph="evolved", effect=0.001),
     )
     found = replace(found, neighbours=rows, degrees={"input": 1, "evolved": 1})
-    figure = explanation_figure._figure(Figure, found, model.classes)
+    figure = explanation._figure(Figure, found, model.classes)
     ends = [axis.lines[0].get_xdata()[1] for axis in figure.axes[:2]]
     assert ends == [0.5, 0.001]
     # Whatever the effects are.
@@ -101,9 +100,7 @@ def test_a_line_that_the_scale_cuts_says_how_long_it_is(model):
         replace(row, effect=effect)
         for row, effect in zip(found.columns, effects, strict=True)
     ]
-    figure = explanation_figure._figure(
-        Figure, replace(found, columns=columns), model.classes
-    )
+    figure = explanation._figure(Figure, replace(found, columns=columns), model.classes)
     assert [text.get_text().strip() for text in figure.axes[-1].texts] == [
         "+0.93",
         "+0.2",

@@ -45,7 +45,6 @@ class Stopwatch:
         self._started = self.clock()
 
     def spent(self) -> float:
-        """Seconds since the start."""
         return self.clock() - self._started
 
     def left(self, share: float = 1.0) -> float:

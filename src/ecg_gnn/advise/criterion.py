@@ -36,8 +36,7 @@ class Gain:
     mean: float
     low: float
     high: float
-    over_plain: float
-    """The gain over the plain network alone, without the control."""
+    over_plain: float  # the gain over the plain network alone, without the control
 
     @property
     def recommend(self) -> bool:
@@ -48,7 +47,6 @@ class Gain:
         return f"{self.mean:+.4f} [{self.low:+.4f}, {self.high:+.4f}]"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
         numbers = {"gain": self.mean, "interval": [self.low, self.high]}
         numbers |= {"over_plain": self.over_plain, "recommend": self.recommend}
         return self.candidate._asdict() | numbers
@@ -83,13 +81,13 @@ def histograms(nodes: KnownNodes, candidate: Candidate, plain: Array) -> Array:
     num_nodes, graphs = nodes.inputs.num_nodes, nodes.evolved(candidate)
     found = np.zeros((num_nodes, nodes.target.width))
     for number, fold in nodes.folds.items():
-        source, target = graphs[number % len(graphs)].numpy()
-        pairs = np.ones(len(source)), (target, source)
+        source, end = graphs[number % len(graphs)].numpy()
+        pairs = np.ones(len(source)), (end, source)
         graph = sp.csr_matrix(pairs, (num_nodes, num_nodes))
-        known = fold.known(num_nodes)
-        labels = nodes.target.columns(known).astype(float)
+        target = nodes.target.knowing(fold.train)
+        labels = target.columns.astype(float)
         shares = labels.sum(axis=0) / labels.sum()
-        said = np.where(known[:, None], labels, plain[number])
+        said = np.where(target.known[:, None], labels, plain[number])
         counts = graph[fold.held_out] @ said + _PRIOR * shares
         around = counts / counts.sum(axis=1, keepdims=True)
         found[fold.held_out] = _log(around) - _log(shares)

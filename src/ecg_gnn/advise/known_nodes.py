@@ -27,6 +27,7 @@ from ecg_gnn.train import Progress
 # On larger graphs the networks of all folds do not share a batch: their states would
 # take too much memory.
 _SHARED_NODES = 50_000
+_FOLDS = 5
 Array = NDArray[np.float64]
 
 
@@ -43,7 +44,6 @@ class KnownNodes:
     config: RunConfig
     workspace: Workspace
     inputs: GraphInputs
-    num_folds: int = 5
     _embedded: dict[str, list[Tensor]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -53,7 +53,7 @@ class KnownNodes:
         y, classes = self.dataset.y.numpy(), self.dataset.num_classes
         self.target, _ = hidden_target(y, classes, self.mask)
         self.nodes = np.flatnonzero(self.mask)
-        num_folds = max(2, min(self.num_folds, len(self.nodes) // 4))
+        num_folds = max(2, min(_FOLDS, len(self.nodes) // 4))
         folds = make_folds(self.target, self.nodes, num_folds, self.config.seed)
         self.folds: dict[int, Fold] = dict(enumerate(folds))
 
@@ -73,7 +73,7 @@ class KnownNodes:
         return self._embedded[name]
 
     def _without(self, fold: Fold) -> Split:
-        seen = torch.from_numpy(fold.known(self.dataset.num_nodes))
+        seen = torch.from_numpy(self.target.knowing(fold.train).known)
         train, val = self.split.train_mask & seen, self.split.val_mask & seen
         if any(len(self.dataset.y[part].unique()) < 2 for part in (train, val)):
             train = val = seen  # too few nodes to tell apart learning and stopping
@@ -92,11 +92,11 @@ class KnownNodes:
         """What the network reads: the same in all folds, or for each its own."""
         if variant == "identity":
             loops = torch.arange(self.inputs.num_nodes).expand(2, -1)
-            return [self.inputs.with_evolved(loops)]
+            return [replace(self.inputs, evolved=loops)]
         if candidate is None or variant == "baseline":
             return [self.inputs]
         if variant == "ecg":
-            return [self.inputs.with_evolved(e) for e in self.evolved(candidate)]
+            return [replace(self.inputs, evolved=e) for e in self.evolved(candidate)]
         scaled = [
             z / z.std().clamp_min(1e-6) for z in self.vectors(candidate.embedding)
         ]

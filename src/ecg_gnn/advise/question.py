@@ -29,7 +29,6 @@ class Candidate(NamedTuple):
 
     @property
     def label(self) -> str:
-        """As texts and tables call it."""
         return f"{self.embedding} (k = {self.k})"
 
 

@@ -138,7 +138,7 @@ def explain(
     if out is not None:
         check_format(out)
     from ecg_gnn.inference import explain_node, read_model
-    from ecg_gnn.inference.explanation_figure import draw_explanation
+    from ecg_gnn.inference.explanation import draw_explanation
 
     loaded = read_model(model)
     with ProgressDisplay() as display:

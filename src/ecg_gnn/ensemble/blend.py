@@ -1,12 +1,10 @@
 """How much each member counts: greedy selection on out-of-fold predictions."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ecg_gnn.ensemble.scoring import Score
+from ecg_gnn.ensemble.scoring import Array, Score
 
 _STEPS = 25
 _DRAWS = 20
@@ -25,11 +23,10 @@ _METRIC_SHARE = 0.1
 def blend_weights(
     score: Score,
     smooth: Score,
-    y: NDArray[Any],
-    predicted: Sequence[NDArray[Any]],
+    y: Array,
+    predicted: Sequence[Array],
     families: Sequence[str],
-    seed: int = 0,
-) -> NDArray[np.float64]:
+) -> Array:
     """Weights of the members, which sum to one.
 
     Caruana et al. (2004): add, with replacement, whichever family helps most. Done on
@@ -41,7 +38,7 @@ def blend_weights(
     belongs = np.array([[name == one for one in families] for name in names])
     means = belongs / belongs.sum(axis=1, keepdims=True)  # [families, members]
     stacked = np.einsum("fm,mnw->fnw", means, np.stack(predicted))
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(0)
     total = np.zeros(len(stacked))
     for _ in range(_DRAWS):
         rows = np.sort(generator.permutation(len(y))[: max(2, (2 * len(y)) // 3)])
@@ -53,10 +50,8 @@ def blend_weights(
     return np.asarray(weights / weights.sum() @ means)
 
 
-def _greedy(
-    score: Score, smooth: Score, y: NDArray[Any], stacked: NDArray[Any]
-) -> NDArray[np.float64]:
-    def worth(mean: NDArray[Any]) -> float:
+def _greedy(score: Score, smooth: Score, y: Array, stacked: Array) -> Array:
+    def worth(mean: Array) -> float:
         return smooth.function(y, mean) + _METRIC_SHARE * score.function(y, mean)
 
     counts = np.zeros(len(stacked))
@@ -73,9 +68,7 @@ def _greedy(
     return np.asarray(counts / counts.sum())
 
 
-def _by_score(
-    score: Score, y: NDArray[Any], stacked: NDArray[Any]
-) -> NDArray[np.float64]:
+def _by_score(score: Score, y: Array, stacked: Array) -> Array:
     scores = np.array([score.function(y, each) for each in stacked])
     odds = np.exp((scores - scores.max()) / _SPREAD)
     return np.asarray(odds / odds.sum())

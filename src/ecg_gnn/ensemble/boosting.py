@@ -7,9 +7,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 
-from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Numbers, Target
+from ecg_gnn.ensemble.inputs import (
+    ALL,
+    Floats,
+    GraphInputs,
+    Rows,
+    Target,
+    neighbour_table,
+)
 from ecg_gnn.ensemble.members import Fitted, Job, Member, Plain, Tensors
-from ecg_gnn.ensemble.neighbour_table import neighbour_table
 from ecg_gnn.ensemble.tree_texts import checked_trees, tensor_to_text, text_to_tensor
 from ecg_gnn.system.cached import cached_property
 
@@ -47,15 +53,9 @@ class BoostingMember(Member):
 
         return [lightgbm.Booster(model_str=text) for text in self.trees]
 
-    def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
-        """The mean over folds."""
-        return self.predict_rows(inputs, target, known, np.arange(inputs.num_nodes))
-
-    def predict_rows(
-        self, inputs: GraphInputs, target: Target, known: Bools, rows: Numbers
-    ) -> Floats:
-        """See ``Member``; trees take as long to predict as to learn, nearly."""
-        table = neighbour_table(inputs, self.parts, target, known)[rows]
+    def predict(self, inputs: GraphInputs, target: Target, rows: Rows = ALL) -> Floats:
+        """The mean over folds; trees take nearly as long to predict as to learn."""
+        table = neighbour_table(inputs, self.parts, target)[rows]
         # LightGBM would refuse other columns in lines of its own.
         if any(one.num_feature() != table.shape[1] for one in self.boosters):
             raise ValueError(f"its trees read other columns than {table.shape[1]}")
@@ -63,13 +63,11 @@ class BoostingMember(Member):
         return np.asarray(np.mean(each, axis=0), dtype=np.float32)
 
     def state(self) -> tuple[Plain, Tensors]:
-        """The trees as bytes."""
         texts = {str(place): text_to_tensor(t) for place, t in enumerate(self.trees)}
         return {"parts": list(self.parts)}, texts
 
     @classmethod
     def from_state(cls, width: int, plain: Plain, tensors: Tensors) -> Self:
-        """See ``state``."""
         written = (tensor_to_text(tensors[str(k)]) for k in range(len(tensors)))
         texts = tuple(checked_trees(text, width) for text in written)
         return cls(width, tuple(plain["parts"]), texts)
@@ -98,7 +96,7 @@ def fit_boosting(
         parameters["num_class"] = target.num_classes
     boosters, held_out = [], []
     for fold in folds.values():
-        rows = neighbour_table(inputs, parts, target, fold.known(inputs.num_nodes))
+        rows = neighbour_table(inputs, parts, target.knowing(fold.train))
         share = min(_SHARE, _MOST_COLUMNS / rows.shape[1])
         parameters["feature_fraction"] = share
         learned, judged = (

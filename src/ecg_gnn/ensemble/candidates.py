@@ -1,14 +1,15 @@
 """What the search tries, in the order in which it tries it: cheap ones first."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from ecg_gnn.ensemble.boosting import fit_boosting
+from ecg_gnn.ensemble.inputs import HOPS, PARTS
 from ecg_gnn.ensemble.linear import EDGES, SMOOTHED, fit_linear
 from ecg_gnn.ensemble.members import Fitted, Job
-from ecg_gnn.ensemble.neighbour_table import HOPS, PARTS
 from ecg_gnn.ensemble.network_members import fit_networks
 from ecg_gnn.ensemble.networks import Shape
 from ecg_gnn.ensemble.propagation import fit_propagation
@@ -36,9 +37,9 @@ class Candidate:
 
 
 def train_received(candidate: Candidate, job: Job) -> Fitted:
-    """Train what another process sent, with one thread."""
+    """Train what another process sent, with one thread and by this machine's clock."""
     with using_threads(1):
-        return candidate.train(job.received())
+        return candidate.train(replace(job, deadline=time.monotonic() + job.deadline))
 
 
 _fit_randomised = partial(fit_boosting, random_splits=True)
@@ -73,14 +74,14 @@ _LIST: tuple[tuple[str, frozenset[str], Any], ...] = (
 
 def candidates(seed: int = 0) -> list[Candidate]:
     """Everything that is tried, cheap ones first; another seed for another draw."""
-    return [_candidate(*one, seed) for one in _LIST]
-
-
-def _candidate(name: str, reads: frozenset[str], how: Any, seed: int) -> Candidate:
-    """A network of a shape, or a model of a table's parts."""
-    # Partial functions of modules, not closures: candidates travel to other machines.
-    if isinstance(how, Shape):
-        fit = partial(fit_networks, how, seed)
-        return Candidate(name, fit, reads, layers=1 + how.layers)
-    function, *parts = how
-    return Candidate(name, partial(function, *parts, seed), reads, cheap=True)
+    found = []
+    for name, reads, how in _LIST:
+        # Partial functions of modules, not closures: they travel to other machines.
+        if isinstance(how, Shape):
+            fit = partial(fit_networks, how, seed)
+            found.append(Candidate(name, fit, reads, layers=1 + how.layers))
+        else:
+            function, *parts = how
+            fit = partial(function, *parts, seed)
+            found.append(Candidate(name, fit, reads, cheap=True))
+    return found

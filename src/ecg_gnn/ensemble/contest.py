@@ -12,11 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ecg_gnn.ensemble.candidates import Candidate
-from ecg_gnn.ensemble.certainty import Array, Scaling, scaled
-from ecg_gnn.ensemble.decision import choose_multipliers
+from ecg_gnn.ensemble.certainty import Scaling, choose_multipliers, scaled
 from ecg_gnn.ensemble.inputs import Floats, GraphInputs, Numbers, Target
 from ecg_gnn.ensemble.members import Fitted, Fold, Job, Member
-from ecg_gnn.ensemble.scoring import SCORES, interval
+from ecg_gnn.ensemble.scoring import SCORES, Array, interval
 from ecg_gnn.ensemble.weighted import Ensemble, read_finished, write_finished
 from ecg_gnn.system.checks import not_finite
 
@@ -57,7 +56,6 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """As the leaderboard calls it."""
         return self.candidate.name
 
 
@@ -98,17 +96,6 @@ class Contest:
     reserved: float = 0.0  # seconds of what is under way that no deadline stops
     stopped: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
-
-    @property
-    def members(self) -> list[Entry]:
-        """Those that count in the ensemble, heaviest first."""
-        counted = [entry for entry in self.entries if entry.weight > 0]
-        return sorted(counted, key=lambda entry: -entry.weight)
-
-    def blended(self) -> Array:
-        """The ensemble's predictions of nodes that it was not trained on."""
-        parts = [each.weight * each.held_out for each in self.members]
-        return np.asarray(np.sum(parts, axis=0))
 
     def score(self) -> tuple[float, tuple[float, float]]:
         """The ensemble's, out of fold, and where it may lie, on the labels' scale."""

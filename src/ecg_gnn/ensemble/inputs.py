@@ -1,6 +1,7 @@
-"""What every candidate learns from: features, edges, and the labels that are known."""
+"""What candidates learn from: features, edges, known labels, and a table of them."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,19 @@ from ecg_gnn.system.cached import cached_property
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+Rows = Numbers | slice
+ALL = slice(None)
 Sparse = Any
 """A scipy CSR matrix; its stubs have no common type for arrays and matrices."""
 
 # Columns with fewer entries than this share are kept as sparse columns.
 _SPARSE_SHARE = 0.1
 _PROJECTED = 64
+HOPS = ("hop1", "hop2")
+PARTS = (*HOPS, "labels")
+"""What a table may have beside a node's own features."""
+# Weights of the overall mean among neighbours' labels: few neighbours say little.
+_PRIOR_1, _PRIOR_2 = 1.0, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,10 +36,11 @@ class Target:
 
     values: NDArray[Any]  # classes as whole numbers, or numbers, [N]
     num_classes: int  # 0 for numbers
+    known: Bools = field(default_factory=lambda: np.zeros(0, bool))
+    """Whose labels may be read, [N]"""
 
     @property
     def is_number(self) -> bool:
-        """Whether numbers are predicted, not classes."""
         return self.num_classes == 0
 
     @property
@@ -39,11 +48,23 @@ class Target:
         """Columns of a prediction."""
         return self.num_classes or 1
 
-    def columns(self, known: Bools) -> Floats:
+    def knowing(self, nodes: Numbers | Bools) -> "Target":
+        """With the labels of these nodes known, and no others."""
+        known = np.zeros(len(self.values), dtype=bool)
+        known[nodes] = True
+        return replace(self, known=known)
+
+    def padded(self, new: int) -> "Target":
+        """With so many more nodes, of which nothing is known."""
+        values, known = (np.pad(each, (0, new)) for each in (self.values, self.known))
+        return replace(self, values=values, known=known)
+
+    @cached_property
+    def columns(self) -> Floats:
         """Labels as input, ``[N, width]``: zero rows where nothing is known."""
         if self.is_number:
-            return np.where(known, self.values, 0.0).astype(np.float32)[:, None]
-        classes = np.where(known, self.values, -1)[:, None]
+            return np.where(self.known, self.values, 0.0).astype(np.float32)[:, None]
+        classes = np.where(self.known, self.values, -1)[:, None]
         is_class = classes == np.arange(self.num_classes)
         return np.asarray(is_class, dtype=np.float32)
 
@@ -62,19 +83,11 @@ class GraphInputs:
     ways."""
 
     @classmethod
-    def of(cls, x: Floats, edge_index: Tensor) -> "GraphInputs":
-        """Inputs of a graph; which columns are sparse is decided here, once."""
-        wide = (x != 0).mean(axis=0) < _SPARSE_SHARE
-        if wide.sum() <= _PROJECTED:  # dense is as good, and simpler
-            wide = np.zeros_like(wide)
-        projection = _principal_directions(sp.csr_matrix(x[:, wide]))
-        return cls.of_columns(x, edge_index, wide, projection)
-
-    @classmethod
-    def of_columns(
-        cls, x: Floats, edge_index: Tensor, sparse: Bools, projection: Floats
+    def of(
+        cls, x: Floats, edge_index: Tensor, read: tuple[Bools, Floats] | None = None
     ) -> "GraphInputs":
-        """Inputs of a graph that are read as they were before."""
+        """Inputs of a graph; columns are read as before, or it is decided here how."""
+        sparse, projection = read or _sparse_columns(x)
         if len(sparse) != x.shape[1] or len(projection) != sparse.sum():
             raise ValueError("the columns are others than those that were fitted")
         adjacency, one_way = _read_edges(edge_index, len(x))
@@ -91,10 +104,6 @@ class GraphInputs:
         sparse = np.append(self.sparse_columns, np.zeros(more.shape[1], dtype=bool))
         return replace(self, x=np.hstack([self.x, more]), sparse_columns=sparse)
 
-    def with_evolved(self, edge_index: Tensor) -> "GraphInputs":
-        """With a second graph."""
-        return replace(self, evolved=edge_index)
-
     @cached_property
     def ways(self) -> tuple["GraphInputs", ...]:
         """With the edges that arrive alone, and with those that leave alone.
@@ -108,7 +117,6 @@ class GraphInputs:
 
     @property
     def num_nodes(self) -> int:
-        """Nodes of the graph."""
         return len(self.x)
 
     @property
@@ -135,7 +143,6 @@ class GraphInputs:
 
     @cached_property
     def degrees(self) -> Floats:
-        """How many neighbours each node has."""
         return np.asarray(np.diff(self.adjacency.indptr), dtype=np.float32)
 
     @cached_property
@@ -185,11 +192,55 @@ def _read_edges(
     return arriving.maximum(arriving.T).tocsr(), arriving
 
 
-def _principal_directions(columns: Sparse) -> Floats:
-    """Directions in which sparse rows differ most, ``[S, 64]``."""
+def _sparse_columns(x: Floats) -> tuple[Bools, Floats]:
+    """Which are mostly zeros, and the directions in which they differ most."""
     from sklearn.utils.extmath import randomized_svd
 
-    if not columns.shape[1]:
-        return np.zeros((0, 0), dtype=np.float32)
+    wide = (x != 0).mean(axis=0) < _SPARSE_SHARE
+    if wide.sum() <= _PROJECTED:  # dense is as good, and simpler
+        return np.zeros_like(wide), np.zeros((0, 0), dtype=np.float32)
+    columns = sp.csr_matrix(x[:, wide])
     _, _, directions = randomized_svd(columns, _PROJECTED, n_iter=4, random_state=0)
-    return np.asarray(directions.T, dtype=np.float32)
+    return wide, np.asarray(directions.T, dtype=np.float32)
+
+
+def neighbour_table(
+    inputs: GraphInputs, parts: Collection[str], target: Target
+) -> Floats:
+    """Features of every node, ``[N, F]``.
+
+    The parts are some of ``PARTS``: means over neighbours, means over their neighbours,
+    and what is known of the labels among both; a node never sees its own. Where edges
+    lead one way only, also over the neighbours they come from, and over those they lead
+    to.
+    """
+    blocks, readings = [inputs.columns], (inputs, *inputs.ways)
+    if "hop1" in parts:
+        blocks += [each.means_of_neighbours for each in readings]
+    if "hop2" in parts:
+        blocks.append(inputs.means_of_two_hops)
+    if "labels" in parts:
+        for each in readings:
+            blocks += _labels_nearby(each, target)
+    return np.hstack(blocks).astype(np.float32)
+
+
+def _labels_nearby(inputs: GraphInputs, target: Target) -> list[Floats]:
+    """Mean labels among neighbours and among theirs, and how many are known."""
+    adjacency, labels = inputs.adjacency, target.columns
+    seen = target.known.astype(np.float32)[:, None]
+    prior = labels.sum(axis=0) / max(float(seen.sum()), 1.0)
+    count = adjacency @ seen
+    once = (adjacency @ labels + _PRIOR_1 * prior) / (count + _PRIOR_1)
+    # Paths of two edges, each node in the middle weighing one in all. Those that come
+    # back to where they began are taken out: they would show a node its own label.
+    share = (1 / np.maximum(inputs.degrees, 1))[:, None]
+    back = adjacency.multiply(adjacency.T) @ share
+
+    def two_steps(values: Floats) -> Floats:
+        paths: Floats = adjacency @ (share * (adjacency @ values)) - back * values
+        return paths
+
+    count_2 = np.maximum(two_steps(seen), 0)
+    twice = (two_steps(labels) + _PRIOR_2 * prior) / (count_2 + _PRIOR_2)
+    return [once, np.log1p(count), twice, np.log1p(count_2)]

@@ -3,12 +3,11 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ecg_gnn.ensemble.certainty import scaled
 from ecg_gnn.ensemble.contest import Contest, Entry
 from ecg_gnn.ensemble.inputs import Bools
-from ecg_gnn.ensemble.scoring import SCORES, interval, resampled
+from ecg_gnn.ensemble.scoring import SCORES, Array, interval, resampled
 from ecg_gnn.system.machine import threads_for, using_threads
 
 _SOURCES = {
@@ -20,15 +19,15 @@ _SOURCES = {
 _FEW = 10
 
 
-def report(contest: Contest, values: NDArray[Any], test: Bools) -> dict[str, Any]:
+def report(contest: Contest, values: Array, test: Bools) -> dict[str, Any]:
     """Scores with intervals, the leaderboard and the verdict, as plain values.
 
     Of ``values [N]`` only those of the test nodes are read; there may be none.
     """
     score, (mean, scale) = SCORES[contest.metric], contest.ensemble.centre
     held_out, around = contest.score()
-    each, y = said_by_each(contest, test), values[test]
-    said = said_by_all(contest, each) * contest.ensemble.multipliers
+    (each, together), y = said_of(contest, test), values[test]
+    said = together * contest.ensemble.multipliers
     value = score.judge(y, said)
     truth = (y - mean) / scale if contest.target.is_number else y
     return {
@@ -56,28 +55,23 @@ def report(contest: Contest, values: NDArray[Any], test: Bools) -> dict[str, Any
     }
 
 
-def said_by_each(contest: Contest, test: Bools) -> list[NDArray[Any]]:
-    """What every candidate predicts of some nodes, ``[n, width]`` each, best first."""
-    ensemble, nodes = contest.ensemble, np.flatnonzero(test)
-    if not len(nodes):
-        return [np.zeros((0, ensemble.target.width)) for _ in contest.entries]
-    given = ensemble.reading, ensemble.target, ensemble.known
+def said_of(contest: Contest, test: Bools) -> tuple[list[Array], Array]:
+    """What every candidate predicts of some nodes, and the ensemble: ``[n, width]``."""
+    ensemble, entries, nodes = contest.ensemble, contest.entries, np.flatnonzero(test)
+    each: list[Array] = [np.zeros((0, ensemble.target.width))] * len(entries)
     # What is no number is told where it counts, by those who use it.
-    threads = threads_for(ensemble.reading.size)
-    with using_threads(threads), np.errstate(all="ignore"):
-        return [each.member.predict_rows(*given, nodes) for each in contest.entries]
-
-
-def said_by_all(contest: Contest, each: list[NDArray[Any]]) -> NDArray[np.float64]:
-    """What the ensemble makes of that, as its own ``probabilities``."""
-    asked = zip(contest.entries, each, strict=True)
-    members = [(entry, said) for entry, said in asked if entry.weight > 0]
-    parts = [entry.weight * scaled(said, entry.scaling) for entry, said in members]
+    threads = using_threads(threads_for(ensemble.reading.size))
+    if len(nodes):
+        with threads, np.errstate(all="ignore"):
+            given = ensemble.reading, ensemble.target, nodes
+            each = [entry.member.predict(*given) for entry in entries]
+    asked = zip(entries, each, strict=True)
+    parts = [e.weight * scaled(said, e.scaling) for e, said in asked if e.weight > 0]
     total = np.asarray(np.sum(parts, axis=0, dtype=np.float64))
-    return contest.ensemble.finished(total)
+    return each, ensemble.finished(total)
 
 
-def few_decide(contest: Contest, values: NDArray[Any], test: Bools) -> str:
+def few_decide(contest: Contest, values: Array, test: Bools) -> str:
     """A sentence where few nodes of the rarer of two classes decide the scores."""
     if contest.ensemble.num_classes != 2:
         return ""
@@ -121,7 +115,7 @@ def _compared(ours: Entry, theirs: Entry, contest: Contest) -> str:
     rows = contest.held_out(shared)
     first, second = ours.decided, theirs.decided
 
-    def gain(chosen: NDArray[Any]) -> float:
+    def gain(chosen: Array) -> float:
         if not score.can_judge(y[chosen]):
             return 0.0  # such draws must not make few nodes look like proof
         judged = score.function

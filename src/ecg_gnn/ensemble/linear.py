@@ -9,9 +9,17 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Numbers, Sparse, Target
+from ecg_gnn.ensemble.inputs import (
+    ALL,
+    Floats,
+    GraphInputs,
+    Numbers,
+    Rows,
+    Sparse,
+    Target,
+    neighbour_table,
+)
 from ecg_gnn.ensemble.members import Fitted, Job, Member, Plain, Tensors, thinned
-from ecg_gnn.ensemble.neighbour_table import neighbour_table
 from ecg_gnn.ensemble.scoring import smooth
 
 # Parts beside those of a neighbour table: whom a node is joined to; features after
@@ -42,19 +50,22 @@ class LinearMember(Member):
     weights: Tensor  # [folds, columns, width]
     biases: Tensor  # [folds, 1, width]
 
-    def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
-        """The mean over folds."""
-        rows = self.rows(inputs, target, known)
-        logits = np.stack([rows @ weights for weights in self.weights.numpy()])
+    def predict(self, inputs: GraphInputs, target: Target, rows: Rows = ALL) -> Floats:
+        table = self.rows(inputs, target)
+        logits = np.stack([table @ weights for weights in self.weights.numpy()])
         shares = torch.from_numpy(logits) + self.biases
         if not target.is_number:
             shares = shares.softmax(dim=-1)
-        return np.asarray(shares.mean(dim=0).numpy(), dtype=np.float32)
+        return np.asarray(shares.mean(dim=0).numpy(), dtype=np.float32)[rows]
 
-    def rows(self, inputs: GraphInputs, target: Target, known: Bools) -> Sparse:
+    def rows(self, inputs: GraphInputs, target: Target) -> Sparse:
         """The table, standardised, with all sparse columns beside it."""
-        table = neighbour_table(inputs, self.parts, target, known)
-        own = _as_sparse((table - self.means) / self.scales)
+        table = neighbour_table(inputs, self.parts, target)
+        # All cells as entries; looking for those that are zero would take longer.
+        table = (table - self.means) / self.scales
+        places = np.tile(np.arange(table.shape[1], dtype=np.int32), len(table))
+        ends = np.arange(len(table) + 1) * table.shape[1]
+        own = sp.csr_matrix((table.ravel(), places, ends), table.shape)
         blocks = [own, inputs.sparse]
         if SMOOTHED in self.parts:
             read = sp.hstack(blocks) if SMOOTHED_SPARSE in self.parts else own
@@ -67,7 +78,6 @@ class LinearMember(Member):
         return sp.hstack(blocks).tocsr().astype(np.float32)
 
     def state(self) -> tuple[Plain, Tensors]:
-        """Weights, and how columns are scaled."""
         scaling = torch.from_numpy(np.stack([self.means, self.scales]))
         tensors = {"weights": self.weights, "biases": self.biases, "scaling": scaling}
         tensors["joined_to"] = torch.tensor(self.joined_to)
@@ -75,7 +85,6 @@ class LinearMember(Member):
 
     @classmethod
     def from_state(cls, width: int, plain: Plain, tensors: Tensors) -> Self:
-        """See ``state``."""
         means, scales = tensors["scaling"].numpy()
         none = torch.zeros(0, dtype=torch.int64)  # as in older models
         joined_to = tensors.get("joined_to", none).numpy()
@@ -90,28 +99,15 @@ def _most_joined(inputs: GraphInputs) -> Numbers:
     return np.sort(most[counts[most] > 1])
 
 
-def _smoothed_entries(inputs: GraphInputs) -> float:
-    """At most so many entries have the sparse columns after two steps."""
-    counts = np.diff(inputs.sparse.indptr)
-    return float((inputs.smoothing.sign() @ (inputs.smoothing.sign() @ counts)).sum())
-
-
-def _as_sparse(table: Floats) -> Sparse:
-    """All cells as entries; looking for those that are zero would take longer."""
-    rows, columns = table.shape
-    places = np.tile(np.arange(columns, dtype=np.int32), rows)
-    ends = np.arange(rows + 1) * columns
-    return sp.csr_matrix((table.ravel(), places, ends), table.shape)
-
-
 def fit_linear(parts: Sequence[str], _seed: int, job: Job) -> Fitted:
     """Fit a model per fold, regularised as is best for the first."""
     inputs, target, folds = job.inputs, job.target, job.folds
-    if SMOOTHED in parts and _smoothed_entries(inputs) <= _MOST_SMOOTHED:
-        parts = (*parts, SMOOTHED_SPARSE)
-    known = {number: fold.known(inputs.num_nodes) for number, fold in folds.items()}
-    learned = np.any(list(known.values()), axis=0)
-    everything = neighbour_table(inputs, parts, target, learned)
+    if SMOOTHED in parts:
+        step, counts = inputs.smoothing.sign(), np.diff(inputs.sparse.indptr)
+        if (step @ (step @ counts)).sum() <= _MOST_SMOOTHED:
+            parts = (*parts, SMOOTHED_SPARSE)
+    every = target.knowing(np.concatenate([fold.train for fold in folds.values()]))
+    everything = neighbour_table(inputs, parts, every)
     scales = everything.std(axis=0)
     start = LinearMember(
         width=target.width,
@@ -123,9 +119,9 @@ def fit_linear(parts: Sequence[str], _seed: int, job: Job) -> Fitted:
         biases=torch.empty(0),
     )
     if "labels" in parts:
-        rows = {fold: start.rows(inputs, target, mask) for fold, mask in known.items()}
+        rows = {n: start.rows(inputs, target.knowing(folds[n].train)) for n in folds}
     else:
-        rows = dict.fromkeys(folds, start.rows(inputs, target, learned))
+        rows = dict.fromkeys(folds, start.rows(inputs, every))
 
     def fit(number: int, strength: float) -> tuple[Floats, Floats, Floats]:
         """Weights and biases of one fold, and what is said of what it holds out."""
@@ -141,7 +137,7 @@ def fit_linear(parts: Sequence[str], _seed: int, job: Job) -> Fitted:
         first = next(iter(folds))
         *_, shares = fit(first, strength)
         y = target.values[folds[first].held_out]
-        return smooth(target, job.metric).function(y, shares)
+        return smooth(target.num_classes, job.metric).function(y, shares)
 
     best = max(_STRENGTHS, key=score)
     fitted = [fit(number, best) for number in folds]

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Numbers, Target
+from ecg_gnn.ensemble.inputs import ALL, Floats, GraphInputs, Numbers, Rows, Target
 from ecg_gnn.system.checks import InputError
 
 _MANY = 5_000
@@ -23,12 +23,6 @@ class Fold:
 
     train: Numbers
     held_out: Numbers
-
-    def known(self, num_nodes: int) -> Bools:
-        """Whose labels the model may read, as a mask."""
-        mask = np.zeros(num_nodes, dtype=bool)
-        mask[self.train] = True
-        return mask
 
 
 @dataclass(frozen=True)
@@ -57,17 +51,7 @@ class Job:
 
     def to_send(self) -> "Job":
         """The job as another machine needs it: with the time that is left."""
-        left = self.deadline - time.monotonic()
-        return replace(self, deadline=left, stopped=bool)
-
-    def received(self) -> "Job":
-        """The job on another machine, with that machine's clock."""
-        # Arrays that come from elsewhere may be such that cannot be written to.
-        folds = {
-            number: Fold(fold.train.copy(), fold.held_out.copy())
-            for number, fold in self.folds.items()
-        }
-        return replace(self, folds=folds, deadline=time.monotonic() + self.deadline)
+        return replace(self, deadline=self.deadline - time.monotonic(), stopped=bool)
 
 
 def fold_count(labelled: int) -> int:
@@ -122,14 +106,8 @@ class Member(ABC):
     width: int  # columns of a prediction
 
     @abstractmethod
-    def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
-        """Predictions of every node, ``[N, width]``; ``known`` labels may be read."""
-
-    def predict_rows(
-        self, inputs: GraphInputs, target: Target, known: Bools, rows: Numbers
-    ) -> Floats:
-        """Predictions of some nodes, ``[rows, width]``."""
-        return self.predict(inputs, target, known)[rows]
+    def predict(self, inputs: GraphInputs, target: Target, rows: Rows = ALL) -> Floats:
+        """Predictions of nodes, ``[rows, width]``; known labels may be read."""
 
     @abstractmethod
     def state(self) -> tuple[Plain, Tensors]:

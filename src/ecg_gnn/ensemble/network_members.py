@@ -8,9 +8,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
+from ecg_gnn.ensemble.inputs import (
+    ALL,
+    Floats,
+    GraphInputs,
+    Rows,
+    Target,
+    neighbour_table,
+)
 from ecg_gnn.ensemble.members import Fitted, Job, Member, Plain, Tensors
-from ecg_gnn.ensemble.neighbour_table import neighbour_table
 from ecg_gnn.ensemble.networks import BatchedNetwork, NetworkInputs, Shape
 from ecg_gnn.ensemble.scoring import SCORES, smooth
 from ecg_gnn.kernels import StepSeeds
@@ -37,20 +43,19 @@ class NetworkMember(Member):
     scaling: Tensor  # of a table's columns, which older models read: [batches, 2, F]
 
     @torch.no_grad()
-    def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
-        """The mean over networks."""
-        labels = _label_columns(target, known) if self.shape.label_input else None
+    def predict(self, inputs: GraphInputs, target: Target, rows: Rows = ALL) -> Floats:
+        labels = _label_columns(target) if self.shape.label_input else None
         said, dense = [], None
         for batch, (mean, scale) in zip(self.batches, self.scaling, strict=True):
             if self.shape.table:
-                rows = neighbour_table(inputs, self.shape.table, target, known)
-                dense = ((torch.from_numpy(rows) - mean) / scale).clamp(-10, 10)
+                table = neighbour_table(inputs, self.shape.table, target)
+                dense = ((torch.from_numpy(table) - mean) / scale).clamp(-10, 10)
             read = NetworkInputs.of(inputs, self.shape, dense)
             said.append(_shares(batch.eval()(read, labels), target))
-        return np.asarray(torch.cat(said).mean(dim=0).numpy(), dtype=np.float32)
+        mean_said = torch.cat(said).mean(dim=0).numpy()
+        return np.asarray(mean_said, dtype=np.float32)[rows]
 
     def state(self) -> tuple[Plain, Tensors]:
-        """The shape, and weights batch by batch."""
         tensors = {"scaling": self.scaling}
         for place, batch in enumerate(self.batches):
             weights = batch.state_dict().items()
@@ -60,7 +65,6 @@ class NetworkMember(Member):
 
     @classmethod
     def from_state(cls, width: int, plain: Plain, tensors: Tensors) -> Self:
-        """See ``state``."""
         given, batches = plain["shape"], []
         shape = Shape(**(given | {"table": tuple(given["table"])}))
         for place, (folds, *widths) in enumerate(plain["widths"]):
@@ -78,12 +82,11 @@ class Training:
         inputs, target, folds = job.inputs, job.target, job.folds
         self.job, self.seeds = job, StepSeeds(seed, torch.device(job.device))
         self.generator = torch.Generator(job.device).manual_seed(seed)
-        masks = [fold.known(inputs.num_nodes) for fold in folds.values()]
         self.inputs = NetworkInputs.of(inputs, shape, device=job.device)
-        train = np.stack(masks)
+        train = np.stack([target.knowing(f.train).known for f in folds.values()])
         self.labels: Tensor | None = None  # known ones as input, [N, C]
         if shape.label_input:
-            columns = _label_columns(target, np.any(train, axis=0))
+            columns = _label_columns(target.knowing(np.any(train, axis=0)))
             self.labels = columns.to(job.device)
         # Which nodes each network learns from, [folds, N]; places of these in it,
         # counted row by row; their classes, or numbers; and places of those that judge.
@@ -152,7 +155,7 @@ class Training:
         said = [part.numpy() for part in shares.split(list(map(len, rows)))]
         score, many = SCORES[self.job.metric], len(shares) >= _MANY
         if score.balanced or not many:
-            score = smooth(target, self.job.metric)
+            score = smooth(target.num_classes, self.job.metric)
         pairs = zip(rows, said, strict=True)
         each = [score.function(target.values[held], part) for held, part in pairs]
         return float(np.mean(each)), said
@@ -185,9 +188,9 @@ def fit_networks(shape: Shape, seed: int, job: Job) -> Fitted:
     return member, job.out_of_fold(held_out)
 
 
-def _label_columns(target: Target, known: Bools) -> Tensor:
+def _label_columns(target: Target) -> Tensor:
     """Labels as input ``[N, width + 1]``, last whether there is one."""
-    return torch.from_numpy(np.column_stack([target.columns(known), known])).float()
+    return torch.from_numpy(np.column_stack([target.columns, target.known])).float()
 
 
 def _shares(logits: Tensor, target: Target) -> Tensor:

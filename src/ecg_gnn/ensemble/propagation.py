@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
+from ecg_gnn.ensemble.inputs import ALL, Floats, GraphInputs, Rows, Target
 from ecg_gnn.ensemble.members import Fitted, Fold, Job, Member, Plain, Tensors
 from ecg_gnn.ensemble.scoring import smooth
 
@@ -26,17 +26,14 @@ class PropagationMember(Member):
 
     reach: float
 
-    def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
-        """See ``Member``."""
-        return _spread(inputs, target, known, self.reach)
+    def predict(self, inputs: GraphInputs, target: Target, rows: Rows = ALL) -> Floats:
+        return _spread(inputs, target, self.reach)[rows]
 
     def state(self) -> tuple[Plain, Tensors]:
-        """How far; there are no tensors."""
         return {"reach": self.reach}, {}
 
     @classmethod
     def from_state(cls, width: int, plain: Plain, tensors: Tensors) -> Self:
-        """See ``state``."""
         return cls(width, float(plain["reach"]))
 
 
@@ -46,12 +43,12 @@ def fit_propagation(_seed: int, job: Job) -> Fitted:
     first, *_ = job.folds.values()
 
     def held_out(fold: Fold, reach: float) -> Floats:
-        known = fold.known(inputs.num_nodes)
-        return _spread(inputs, target, known, reach, job.out_of_time)[fold.held_out]
+        known = target.knowing(fold.train)
+        return _spread(inputs, known, reach, job.out_of_time)[fold.held_out]
 
     def score(reach: float) -> float:
         y, judged = target.values[first.held_out], held_out(first, reach)
-        return smooth(target, job.metric).function(y, judged)
+        return smooth(target.num_classes, job.metric).function(y, judged)
 
     reach = max(_REACHES, key=score)
     parts = [held_out(fold, reach) for fold in job.folds.values()]
@@ -62,14 +59,13 @@ def fit_propagation(_seed: int, job: Job) -> Fitted:
 def _spread(
     inputs: GraphInputs,
     target: Target,
-    known: Bools,
     reach: float,
     out_of_time: Callable[[], bool] = bool,
 ) -> Floats:
     """Zhou et al. (2004): mean labels, the nearer the heavier, ``[N, width]``."""
     scale = sp.diags(1 / np.sqrt(np.maximum(inputs.degrees, 1)))
     operator = (scale @ inputs.adjacency @ scale).astype(np.float32)
-    labels, seen = target.columns(known), known.astype(np.float32)[:, None]
+    labels, seen = target.columns, target.known.astype(np.float32)[:, None]
     start = np.hstack([labels, seen])
     mass = start
     for _ in range(_STEPS):

@@ -2,15 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecg_gnn.system.checks import check_choice
-
-if TYPE_CHECKING:
-    from ecg_gnn.ensemble.inputs import Target
 
 Array = NDArray[Any]
 _SMALLEST = 1e-7
@@ -46,21 +43,12 @@ class Score:
         return self.shown(self.function(y, p), scale) if able else None
 
 
-def _roc_auc(y: Array, p: Array) -> float:
-    """Of two classes; of more, the mean of each class against all others."""
-    return float(np.mean([_area(y == c, p[:, c]) for c in _judged(y, p)]))
-
-
 def _area(positive: Array, score: Array) -> float:
     from scipy.stats import rankdata
 
     ranks, count = rankdata(score), int(positive.sum())
     below = ranks[positive].sum() - count * (count + 1) / 2
     return float(below / max(count * (len(score) - count), 1))
-
-
-def _average_precision(y: Array, p: Array) -> float:
-    return float(np.mean([_mean_precision(y == c, p[:, c]) for c in _judged(y, p)]))
 
 
 def _mean_precision(positive: Array, score: Array) -> float:
@@ -72,16 +60,17 @@ def _mean_precision(positive: Array, score: Array) -> float:
     return float((gained * hits / (ends + 1)).sum() / max(positive.sum(), 1))
 
 
-def _judged(y: Array, p: Array) -> list[int]:
-    """Classes that a ranking is judged by: of two, the second; else all that occur."""
-    if p.shape[1] == 2:
-        return [1]
-    counts = np.bincount(y, minlength=p.shape[1])
-    return [c for c, count in enumerate(counts) if 0 < count < len(y)]
+def _of_rankings(label: str, judge: Callable[[Array, Array], float]) -> Score:
+    """Of two classes the second is judged; of more, each that occurs, and the mean."""
 
+    def function(y: Array, p: Array) -> float:
+        judged = [1]
+        if p.shape[1] != 2:
+            counts = np.bincount(y, minlength=p.shape[1])
+            judged = [c for c, count in enumerate(counts) if 0 < count < len(y)]
+        return float(np.mean([judge(y == c, p[:, c]) for c in judged]))
 
-def _accuracy(y: Array, said: Array) -> float:
-    return float((said == y).mean())
+    return Score(label, function, ranks=True)
 
 
 def _f1(y: Array, said: Array) -> float:
@@ -107,38 +96,33 @@ def _of_classes(label: str, judge: Callable[[Array, Array], float]) -> Score:
     return Score(label, lambda y, p: judge(y, p.argmax(axis=1)), of_classes=judge)
 
 
+def _of_errors(label: str, loss: Callable[[Array], float]) -> Score:
+    errors = Score(label, lambda y, p: -float(loss(y - p[:, 0])), for_numbers=True)
+    return replace(errors, is_loss=True)
+
+
 SCORES: dict[str, Score] = {
-    "roc-auc": Score("ROC AUC", _roc_auc, ranks=True),
-    "average-precision": Score("average precision", _average_precision, ranks=True),
-    "accuracy": _of_classes("accuracy", _accuracy),
+    "roc-auc": _of_rankings("ROC AUC", _area),
+    "average-precision": _of_rankings("average precision", _mean_precision),
+    "accuracy": _of_classes("accuracy", lambda y, said: float((said == y).mean())),
     "f1-macro": replace(_of_classes("macro F1", _f1), balanced=True),
     "log-loss": Score("log loss", _log_likelihood, is_loss=True),
     "r2": Score("R²", _r2, for_numbers=True),
-    "rmse": Score(
-        "root mean squared error",
-        lambda y, p: -float(((y - p[:, 0]) ** 2).mean() ** 0.5),
-        for_numbers=True,
-        is_loss=True,
-    ),
-    "mae": Score(
-        "mean absolute error",
-        lambda y, p: -float(np.abs(y - p[:, 0]).mean()),
-        for_numbers=True,
-        is_loss=True,
-    ),
+    "rmse": _of_errors("root mean squared error", lambda e: (e**2).mean() ** 0.5),
+    "mae": _of_errors("mean absolute error", lambda e: np.abs(e).mean()),
 }
 
 
-def choose_metric(name: str | None, target: "Target") -> str:
+def choose_metric(name: str | None, num_classes: int) -> str:
     """The metric that was asked for, if it fits, else the usual one."""
-    usual = {0: "r2", 2: "roc-auc"}.get(target.num_classes, "accuracy")
+    usual = {0: "r2", 2: "roc-auc"}.get(num_classes, "accuracy")
     chosen = usual if name is None else name.replace("_", "-")
-    fits = [key for key, one in SCORES.items() if one.for_numbers == target.is_number]
+    fits = [key for key, one in SCORES.items() if one.for_numbers != bool(num_classes)]
     check_choice("metric", chosen, fits)
     return chosen
 
 
-def smooth(target: "Target", metric: str) -> Score:
+def smooth(num_classes: int, metric: str) -> Score:
     """What training makes better, and has no jumps.
 
     Of numbers the mean has the least squared error, and the median the least absolute
@@ -146,7 +130,7 @@ def smooth(target: "Target", metric: str) -> Score:
     """
     if metric == "mae":
         return SCORES["mae"]
-    return SCORES["r2" if target.is_number else "log-loss"]
+    return SCORES["log-loss" if num_classes else "r2"]
 
 
 def interval(

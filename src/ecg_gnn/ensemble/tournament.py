@@ -14,9 +14,14 @@ from torch import Tensor
 
 from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
-from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling, fit_slope
+from ecg_gnn.ensemble.certainty import (
+    Scaling,
+    choose_multipliers,
+    fit_scaling,
+    fit_slope,
+    sorted_errors,
+)
 from ecg_gnn.ensemble.contest import Contest, Say, Train, Work
-from ecg_gnn.ensemble.decision import choose_multipliers
 from ecg_gnn.ensemble.inputs import Bools, GraphInputs
 from ecg_gnn.ensemble.members import fold_count, make_folds, thinned
 from ecg_gnn.ensemble.scoring import SCORES, choose_metric, smooth
@@ -83,18 +88,20 @@ def search(
     target, centre = hidden_target(values, num_classes, known)
     if num_classes and len(np.unique(target.values[known])) < 2:
         raise InputError("the label must have at least 2 classes among known nodes")
-    metric, labelled = choose_metric(metric, target), np.flatnonzero(known)
+    metric, labelled = choose_metric(metric, num_classes), np.flatnonzero(known)
     inputs = GraphInputs.of(as_rows(x), edge_index)
     folds = make_folds(target, labelled, fold_count(len(labelled)), seed)
     # Python itself is the bound on small graphs: there, side by side is no faster.
     most = 1 if inputs.size < SMALL or device != "cpu" else _MOST_WORKERS
+    reserved = min(_RESERVED_SECONDS * inputs.size, _RESERVED_SCORES_SHARE * budget)
+    reserved += min(_RESERVED_SHARE * budget, _RESERVED_MOST)
     contest = Contest(
         inputs=inputs,
         target=target,
         folds=dict(enumerate(folds)),
         metric=metric,
         start=start,
-        end=start + _training_seconds(budget, inputs.size),
+        end=start + budget - reserved,
         train=train,
         work=work,
         say=say,
@@ -108,7 +115,10 @@ def search(
     if single:
         for entry in contest.entries:
             entry.weight = float(entry.name == contest.best)
-    predicted, rows, scaling = contest.blended(), contest.rows, Scaling()
+    counted = [entry for entry in contest.entries if entry.weight > 0]
+    members = sorted(counted, key=lambda entry: -entry.weight)
+    rows, scaling = contest.rows, Scaling()
+    predicted = np.sum([each.weight * each.held_out for each in members], axis=0)
     said, y = predicted[rows], target.values[rows]
     if num_classes:
         some = thinned(rows, _MOST_WEIGHED)
@@ -122,24 +132,16 @@ def search(
         edge_index=edge_index,
         reading=inputs,
         target=target,
-        known=known,
         shares=tuple(
-            Share(each.name, each.weight, each.member, each.scaling)
-            for each in contest.members
+            Share(each.name, each.weight, each.member, each.scaling) for each in members
         ),
         scaling=scaling,
         multipliers=tuple(multipliers.tolist()),
-        conformity=Conformity.of(said, y, is_number=not num_classes),
+        errors=sorted_errors(said, y, is_number=not num_classes),
         centre=centre,
     )
     contest.seconds = time.monotonic() - start
     return contest
-
-
-def _training_seconds(budget: float, size: int) -> float:
-    """What a budget leaves for training on a graph of so many nodes and edges."""
-    scores = min(_RESERVED_SECONDS * size, _RESERVED_SCORES_SHARE * budget)
-    return budget - min(_RESERVED_SHARE * budget, _RESERVED_MOST) - scores
 
 
 def hold_tournament(
@@ -247,7 +249,7 @@ def _weigh(contest: Contest) -> None:
     multipliers, _ = choose_multipliers(score, values[some], best)
     weights = blend_weights(
         replace(score, function=lambda y, p: score.function(y, p * multipliers)),
-        smooth(contest.target, contest.metric),
+        smooth(contest.target.num_classes, contest.metric),
         values[some],
         [entry.held_out[some] for entry in entries],
         [entry.candidate.family or entry.name for entry in entries],

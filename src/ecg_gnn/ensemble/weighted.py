@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from safetensors.torch import save_file
 from torch import Tensor
 
 from ecg_gnn.ensemble.boosting import BoostingMember
-from ecg_gnn.ensemble.certainty import Conformity, Scaling, scaled
+from ecg_gnn.ensemble.certainty import Scaling, scaled
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
 from ecg_gnn.ensemble.linear import LinearMember
 from ecg_gnn.ensemble.members import Fitted, Member
 from ecg_gnn.ensemble.network_members import NetworkMember
 from ecg_gnn.ensemble.propagation import PropagationMember
+from ecg_gnn.ensemble.scoring import Array
 from ecg_gnn.ensemble.tree_texts import tensor_to_text, text_to_tensor
 from ecg_gnn.reading import first_line, refusing
 from ecg_gnn.reading.tensor_files import read_safetensors, read_written
@@ -56,10 +56,9 @@ class Ensemble:
     edge_index: Tensor  # edges among them
     reading: GraphInputs  # how features are read
     target: Target  # what is predicted; labels that are not known are never read
-    known: Bools  # whose labels may be read
     shares: tuple[Share, ...]  # the members, heaviest first
     scaling: Scaling  # makes calibrated probabilities
-    conformity: Conformity  # how wrong predictions of held-out nodes were
+    errors: Array  # of predictions for held-out nodes, sorted
     multipliers: tuple[float, ...] = (1.0,)
     """Of each class when one is said; all one if it is the most probable."""
     centre: tuple[float, float] = (0.0, 1.0)
@@ -76,17 +75,23 @@ class Ensemble:
 
     def probabilities(
         self, new_x: Tensor | None = None, new_edges: Tensor | None = None
-    ) -> NDArray[np.float64]:
+    ) -> Array:
         """Calibrated probabilities ``[N + M, C]``, or predicted numbers ``[N + M, 1]``.
 
         In edges of new nodes, these are numbered after the stored ones.
         """
-        inputs, target, known = self._joined(new_x, new_edges)
+        x, edges, target = self.x, self.edge_index, self.target
+        if new_x is not None:
+            x = torch.cat([x, new_x.to(x)])
+            target = target.padded(len(new_x))
+        if new_edges is not None:
+            edges = torch.cat([edges, new_edges], dim=1)
+        inputs = self.reading.of_graph(as_rows(x), edges)
         total = np.zeros((inputs.num_nodes, self.target.width))
         with using_threads(threads_for(inputs.size)), np.errstate(all="ignore"):
             for share in self.shares:
                 try:
-                    said = share.member.predict(inputs, target, known)
+                    said = share.member.predict(inputs, target)
                     total += share.weight * scaled(said, share.scaling)
                 except Exception as error:  # it was read from an edited file
                     if isinstance(error, InputError) or out_of_memory(error):
@@ -97,7 +102,7 @@ class Ensemble:
                     ) from error
         return self.finished(total)
 
-    def finished(self, total: NDArray[Any]) -> NDArray[np.float64]:
+    def finished(self, total: Array) -> Array:
         """Members' weighted mean, calibrated or on the scale of the labels."""
         with np.errstate(all="ignore"):  # what is no number is told at the end, once
             if self.target.is_number:
@@ -107,23 +112,8 @@ class Ensemble:
                 total = self.scaling.probabilities(total)
         return finite_rows("predictions", total)
 
-    def _joined(
-        self, new_x: Tensor | None, new_edges: Tensor | None
-    ) -> tuple[GraphInputs, Target, Bools]:
-        x, edges = self.x, self.edge_index
-        if new_x is not None:
-            x = torch.cat([x, new_x.to(x)])
-        if new_edges is not None:
-            edges = torch.cat([edges, new_edges], dim=1)
-        inputs = self.reading.of_graph(as_rows(x), edges)
-        known = np.zeros(len(x), dtype=bool)
-        known[: len(self.known)] = self.known
-        values = np.zeros(len(x), dtype=self.target.values.dtype)
-        values[: len(self.known)] = self.target.values
-        return inputs, Target(values, self.num_classes), known
 
-
-def finite_rows(name: str, rows: NDArray[Any]) -> NDArray[Any]:
+def finite_rows(name: str, rows: Array) -> Array:
     """The rows of nodes; refused if weights, finite themselves, overflow in use."""
     if bad := int((~np.isfinite(rows)).any(axis=1).sum()):
         raise InputError(
@@ -139,14 +129,15 @@ def as_rows(x: Tensor) -> Floats:
 
 
 def hidden_target(
-    values: NDArray[Any], num_classes: int, known: Bools
+    values: Array, num_classes: int, known: Bools
 ) -> tuple[Target, tuple[float, float]]:
     """A target in which only known labels are left, and the centre of its numbers."""
     if num_classes:
-        return Target(np.where(known, values, 0).astype(np.int64), num_classes), (0, 1)
+        hidden = np.where(known, values, 0).astype(np.int64)
+        return Target(hidden, num_classes, known), (0, 1)
     mean, scale = float(values[known].mean()), float(values[known].std()) or 1.0
     standard = np.where(known, (values - mean) / scale, 0.0)
-    return Target(standard.astype(np.float32), 0), (mean, scale)
+    return Target(standard.astype(np.float32), 0, known), (mean, scale)
 
 
 # --- On disk --------------------------------------------------------------------------
@@ -155,10 +146,10 @@ def hidden_target(
 def write_ensemble(folder: Path, fitted: Ensemble) -> dict[str, Any]:
     """Write all members into one file; returns what JSON must say to read them."""
     own = {
-        "errors": fitted.conformity.errors,
+        "errors": fitted.errors,
         "projection": fitted.reading.projection,
         "sparse_columns": fitted.reading.sparse_columns,
-        "known": fitted.known,
+        "known": fitted.target.known,
         "values": fitted.target.values,
     }
     tensors = {f"{_OWN}.{name}": torch.from_numpy(each) for name, each in own.items()}
@@ -191,7 +182,7 @@ def read_ensemble(
     with refusing(str(path), "the members that the model names"):
         own, classes = below(tensors, _OWN), int(described["classes"])
 
-        def array(name: str, kind: str, length: int | None = None) -> NDArray[Any]:
+        def array(name: str, kind: str, length: int | None = None) -> Array:
             """One number each of a ``kind``, as NumPy calls kinds of numbers."""
             found = own[name].numpy()
             right = length is None or len(found) == length
@@ -199,15 +190,13 @@ def read_ensemble(
                 raise ValueError(f"{name} has shape {found.shape} of {found.dtype}")
             return found
 
-        sparse, projection = array("sparse_columns", "b", x.size(1)), own["projection"]
-        reading = GraphInputs.of_columns(
-            as_rows(x), edge_index, sparse, projection.numpy()
-        )
+        columns = array("sparse_columns", "b", x.size(1)), own["projection"].numpy()
+        reading = GraphInputs.of(as_rows(x), edge_index, columns)
         # Numbers were written as members see them.
-        target = Target(array("values", "i" if classes else "f", len(x)), classes)
-        known = array("known", "b", len(x))
+        values = array("values", "i" if classes else "f", len(x))
+        target = Target(values, classes, array("known", "b", len(x)))
         if classes:
-            target, _ = hidden_target(target.values, classes, known)
+            target, _ = hidden_target(values, classes, target.known)
         shares = tuple(
             _read_share(each, below(tensors, str(place)), target.width)
             for place, each in enumerate(described["members"])
@@ -227,11 +216,10 @@ def read_ensemble(
             edge_index=edge_index,
             reading=reading,
             target=target,
-            known=known,
             shares=shares,
             scaling=Scaling(float(described["slope"]), offsets),
             multipliers=multipliers,
-            conformity=Conformity(array("errors", "f")),
+            errors=array("errors", "f"),
             centre=(float(mean), float(scale)),
         )
 
@@ -256,14 +244,9 @@ def write_finished(path: Path, fitted: Fitted, seconds: float) -> None:
     """Keep a member and its predictions of held-out nodes, whole or not at all."""
     member, out = fitted
     plain, tensors = member.state()
-    about = {
-        "kind": member.kind,
-        "width": member.width,
-        "seconds": seconds,
-        "state": plain,
-    }
+    about = {"kind": member.kind, "width": member.width, "seconds": seconds}
     everything = {f"member.{name}": each for name, each in tensors.items()}
-    everything["about"] = text_to_tensor(json.dumps(about))
+    everything["about"] = text_to_tensor(json.dumps(about | {"state": plain}))
     everything["predicted"] = torch.from_numpy(out)
     with atomic_path(path) as temporary:
         _save(everything, temporary)

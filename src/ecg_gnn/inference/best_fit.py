@@ -11,10 +11,10 @@ from ecg_gnn._version import NUMERICS
 from ecg_gnn.config.identity import digest
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.ensemble import default_budget, search
 from ecg_gnn.ensemble.candidates import Candidate
 from ecg_gnn.ensemble.contest import Say, Train
 from ecg_gnn.ensemble.leaderboard import report
+from ecg_gnn.ensemble.tournament import default_budget, search
 from ecg_gnn.inference.fitting import keep_model, one_split
 from ecg_gnn.inference.model_folder import Model, resumable
 from ecg_gnn.inference.pipeline_members import embedded_candidates, whole_candidates

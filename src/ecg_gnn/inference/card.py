@@ -1,6 +1,6 @@
 """A model card: what the model is, what it was compared with, and on which data."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,18 @@ def model_card(model: Model, split: int) -> str:
 def score_rows(model: Model) -> Table:
     """The scores of a search's candidates, or of the model and its controls."""
     if isinstance(model.classifier, Ensemble):
-        return _leaderboard_rows(model.metrics)
+        cut_short = model.metrics.get("cut_short", ())  # by the clock
+        rows = [
+            [
+                row["name"],
+                f"{row['validation']:.4f}",
+                "" if row["test"] is None else f"{row['test']:.4f}",
+                f"{row['seconds']:.1f}" + ", cut short" * (row["name"] in cut_short),
+                f"{row['weight']:.2f}" if row["weight"] else "",
+            ]
+            for row in model.metrics["leaderboard"]
+        ]
+        return ["candidate", "held-out", "test", "seconds", "weight"], rows
     metric = metric_label(model.dataset.metric)
     shown = {"score": f"test {metric}", "accuracy": "test accuracy"}
     shown |= {"log_loss": "log loss", "calibration_error": "calibration error"}
@@ -61,8 +72,15 @@ def score_rows(model: Model) -> Table:
 def sentences(model: Model) -> list[str]:
     """What the scores mean."""
     if isinstance(model.classifier, Ensemble):
-        decision = _decision(model.classifier, model.classes)
-        return [summary(model.metrics) + decision, model.metrics["verdict"]]
+        factors, said = model.classifier.multipliers, summary(model.metrics)
+        if set(factors) != {1}:
+            pairs = zip(model.classes, factors, strict=True)
+            given = ", ".join(f"{name} {each:.3g}" for name, each in pairs)
+            said += (
+                " A node's class is the one whose probability is highest after it was "
+                f"multiplied by a factor chosen on held-out nodes ({given})."
+            )
+        return [said, model.metrics["verdict"]]
     return [class_by_class(model), verdict(model)]
 
 
@@ -186,7 +204,7 @@ def _of_search(model: Model, split: int) -> tuple[str, str]:
     """What it is, and what is read of known nodes."""
     metrics, ensemble = model.metrics, model.classifier
     assert isinstance(ensemble, Ensemble)
-    known = int(ensemble.known.sum())
+    known = int(ensemble.target.known.sum())
     is_one = len(ensemble.shares) == 1
     one_or_more = f"One model, {metrics['single']}" if is_one else "A weighted ensemble"
     what = (
@@ -199,18 +217,6 @@ def _of_search(model: Model, split: int) -> tuple[str, str]:
         f"Each label was used to train {folds - 1} of {folds} models; labels of known "
         "nodes are read as input where that helped, so keep the folder as you would "
         f"keep the data. A picture of the scores is in {PICTURE}, if it could be drawn."
-    )
-
-
-def _decision(ensemble: Ensemble, classes: Sequence[str]) -> str:
-    """A sentence on how classes are said, if not by the highest probability."""
-    if set(ensemble.multipliers) == {1}:
-        return ""
-    pairs = zip(classes, ensemble.multipliers, strict=True)
-    said = ", ".join(f"{name} {each:.3g}" for name, each in pairs)
-    return (
-        " A node's class is the one whose probability is highest after it was "
-        f"multiplied by a factor chosen on held-out nodes ({said})."
     )
 
 
@@ -232,23 +238,6 @@ def summary(metrics: Mapping[str, Any]) -> str:
 def _with_interval(metrics: Mapping[str, Any], part: str) -> str:
     low, high = metrics[f"{part}_interval"]
     return f"{metrics[part]:.4f} [{low:.4f}, {high:.4f}]"
-
-
-def _leaderboard_rows(metrics: Mapping[str, Any]) -> Table:
-    header = ["candidate", "held-out", "test", "seconds", "weight"]
-    cut_short = metrics.get("cut_short", ())  # by the clock
-    rows = [
-        [
-            row["name"],
-            f"{row['validation']:.4f}",
-            "" if row["test"] is None else f"{row['test']:.4f}",
-            f"{row['seconds']:.1f}"
-            + (", cut short" if row["name"] in cut_short else ""),
-            f"{row['weight']:.2f}" if row["weight"] else "",
-        ]
-        for row in metrics["leaderboard"]
-    ]
-    return header, rows
 
 
 def draw_leaderboard(metrics: Mapping[str, Any], path: Path) -> None:

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from ecg_gnn.config.run_config import kept_options
 from ecg_gnn.data import GraphDataset
-from ecg_gnn.ensemble import search
+from ecg_gnn.ensemble.tournament import search
 from ecg_gnn.inference.classifier import fit_classifier
 from ecg_gnn.inference.estimator_inputs import Array, Labelled, NodeEstimator
 from ecg_gnn.inference.fitting import class_weights, fit_settings

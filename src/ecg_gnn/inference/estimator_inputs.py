@@ -21,7 +21,7 @@ from ecg_gnn.data.graph_checks import (
     check_edges,
     check_features,
 )
-from ecg_gnn.ensemble import Ensemble
+from ecg_gnn.ensemble.weighted import Ensemble
 from ecg_gnn.inference.classifier import GraphClassifier
 from ecg_gnn.system.checks import InputError, check_in_range
 
@@ -31,16 +31,11 @@ Array = NDArray[Any]
 class Labelled(NamedTuple):
     """A graph, and the classes of some of its nodes."""
 
-    x: Tensor
-    """Features, float32 ``[N, F]``"""
-    edge_index: Tensor
-    """Sorted, each edge once"""
-    classes: Array
-    """Sorted"""
-    codes: NDArray[np.int64]
-    """The number of each node's class, -1 where it is hidden"""
-    val_mask: NDArray[np.bool_] | None
-    """Validation nodes; None to draw some"""
+    x: Tensor  # features, float32 [N, F]
+    edge_index: Tensor  # sorted, each edge once
+    classes: Array  # sorted
+    codes: NDArray[np.int64]  # the number of each node's class, -1 where it is hidden
+    val_mask: NDArray[np.bool_] | None  # validation nodes; None to draw some
 
     @classmethod
     def of(

@@ -19,8 +19,8 @@ from ecg_gnn.config.identity import digest
 from ecg_gnn.config.run_config import kept_options
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.ensemble import Ensemble
 from ecg_gnn.ensemble.contest import Say
+from ecg_gnn.ensemble.weighted import Ensemble
 from ecg_gnn.inference.card import PICTURE, draw_leaderboard, model_card
 from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
 from ecg_gnn.inference.classifier_files import read_classifier, write_classifier

@@ -71,17 +71,16 @@ def _class_scores(
             f"{classes[:20]} (got {strangers[:5]}, too)"
         )
     said = np.column_stack([_numbers(predictions, name, rows) for name in shares])
-    y = np.array([classes.index(label) for label in labels])
-    names = _FOR_CLASSES + (_FOR_TWO if set(y) == {0, 1} and len(classes) == 2 else ())
-    scores = {name.replace("-", "_"): SCORES[name].judge(y, said) for name in names}
+    numbers = {name: place for place, name in enumerate(classes)}
+    y = np.array([numbers[label] for label in labels])
     # What was said need not be the most probable class.
     told = predictions.texts("predicted", "predictions")
-    numbers = {name: place for place, name in enumerate(classes)}
     cells = [text_of_cell(told[row] or "") for row in rows]
     answers = np.array([numbers.get(cell, len(classes)) for cell in cells])
-    for name in names:
-        if (judge := SCORES[name].of_classes) is not None:
-            scores[name.replace("-", "_")] = judge(y, answers)
+    scores: dict[str, Any] = {}
+    for name in _FOR_CLASSES + _FOR_TWO * (set(y) == {0, 1} and len(classes) == 2):
+        judge, score = SCORES[name].of_classes, SCORES[name].judge
+        scores[name.replace("-", "_")] = judge(y, answers) if judge else score(y, said)
     if "set" in predictions.columns:
         sets = predictions.texts("set", "sets")
         texts = [text_of_cell(sets[row] or "") for row in rows]

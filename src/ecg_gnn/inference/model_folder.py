@@ -72,9 +72,9 @@ class Model:
     def label_of(self, node: int) -> str | None:
         """A node's class, or its number as a text; None if it is not known."""
         if isinstance(self.classifier, Ensemble) and not self.classes:
-            known, (mean, scale) = self.classifier.known[node], self.classifier.centre
-            value = mean + scale * self.classifier.target.values[node]
-            return f"{value:.5g}" if known else None
+            target, (mean, scale) = self.classifier.target, self.classifier.centre
+            value = mean + scale * target.values[node]
+            return f"{value:.5g}" if target.known[node] else None
         code = int(self.dataset.y[node])
         return None if code < 0 else self.classes[code]
 

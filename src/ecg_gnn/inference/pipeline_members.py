@@ -16,7 +16,7 @@ from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.embed.protocol import StoredEmbedder, as_trained, load_weights
 from ecg_gnn.ensemble import members
 from ecg_gnn.ensemble.candidates import Candidate, candidates
-from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Numbers, Target
+from ecg_gnn.ensemble.inputs import ALL, Floats, GraphInputs, Numbers, Rows, Target
 from ecg_gnn.ensemble.members import Fitted, Job, Member, Plain, Tensors
 from ecg_gnn.ensemble.tournament import SMALL
 from ecg_gnn.ensemble.weighted import KINDS, as_rows
@@ -74,7 +74,7 @@ class Embedding:
         if use == "features":
             return inputs.with_columns(as_rows(z / self.z.std()))
         added = edges_to_new(z[stored:], self.z, self.config.evolve)
-        return inputs.with_evolved(torch.cat([self.evolved, added], dim=1))
+        return replace(inputs, evolved=torch.cat([self.evolved, added], dim=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,19 +87,11 @@ class EmbeddedMember(Member):
     embedding: Embedding
     inner: Member
 
-    def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
-        """The inner member's predictions from the wider inputs."""
+    def predict(self, inputs: GraphInputs, target: Target, rows: Rows = ALL) -> Floats:
         wider = self.embedding.added_to(inputs, self.use)
-        return self.inner.predict(wider, target, known)
-
-    def predict_rows(
-        self, inputs: GraphInputs, target: Target, known: Bools, rows: Numbers
-    ) -> Floats:
-        wider = self.embedding.added_to(inputs, self.use)
-        return self.inner.predict_rows(wider, target, known, rows)
+        return self.inner.predict(wider, target, rows)
 
     def state(self) -> tuple[Plain, Tensors]:
-        """The embedding beside the inner member."""
         plain, tensors = self.inner.state()
         one = self.embedding
         # Copies: several members may share one embedding.
@@ -123,8 +115,7 @@ class EmbeddedMember(Member):
         return cls(width, plain["use"], one, own)
 
     def joined(self, other: Member) -> Self:
-        """The inner members joined; the embedding is the same."""
-        assert isinstance(other, EmbeddedMember)
+        assert isinstance(other, EmbeddedMember)  # of the same embedding
         return replace(self, inner=self.inner.joined(other.inner))
 
 
@@ -138,23 +129,18 @@ class Embeddings:
     store: EmbeddingCache | None
     made: dict[str, Embedding] = field(default_factory=dict)
 
+    @holding("generator")
     def of(self, name: str) -> Embedding:
-        """The embedding of this name."""
-        with holding("generator"):
-            if name not in self.made:
-                self.made[name] = self._train(name)
+        if name in self.made:
             return self.made[name]
-
-    def _train(self, name: str) -> Embedding:
         dataset, workspace = self.dataset, Workspace(cache=self.store)
         asked = {"embedding": name, "model": "sage", "embed_steps": _EMBED_STEPS}
         config = fit_settings(dataset, seed=self.seed, device=self.device, **asked)
-        split = dataset.split(0)
-        around = dataset, split, config, workspace
+        around = dataset, dataset.split(0), config, workspace
         z, embedder = embed_for_new_nodes(name, *around)
-        graph = evolve_embedding(z, name, dataset, split, config, workspace)
-        index = z.float(), graph.edge_index
-        return Embedding(name, config, dataset.num_features, embedder, *index)
+        index = z.float(), evolve_embedding(z, name, *around).edge_index
+        found = Embedding(name, config, dataset.num_features, embedder, *index)
+        return self.made.setdefault(name, found)
 
 
 def embedded_candidates(
@@ -197,16 +183,14 @@ class WholeMember(Member):
     networks: tuple[Network, ...]
 
     @torch.no_grad()
-    def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
-        """The mean over folds."""
+    def predict(self, inputs: GraphInputs, target: Target, rows: Rows = ALL) -> Floats:
         data = Data(torch.from_numpy(inputs.x).double(), inputs.edge_index)
         graphs, plain = prepare_graphs(data, [], self.config), Calibration()
         with using_engine(self.config.engine):
             said = [plain.probabilities(each(data.x, graphs)) for each in self.networks]
-        return np.asarray(np.mean(said, axis=0), dtype=np.float32)
+        return np.asarray(np.mean(said, axis=0), dtype=np.float32)[rows]
 
     def state(self) -> tuple[Plain, Tensors]:
-        """Settings, and weights fold by fold."""
         tensors = {
             f"{place}.{name}": as_trained(tensor)
             for place, network in enumerate(self.networks)

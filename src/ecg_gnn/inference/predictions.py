@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ecg_gnn.data.graph_checks import UNLABELLED, canonical_edge_index
-from ecg_gnn.ensemble import Ensemble
-from ecg_gnn.ensemble.certainty import Conformity
+from ecg_gnn.ensemble.certainty import class_sets, sorted_errors, usual_error
+from ecg_gnn.ensemble.weighted import Ensemble
 from ecg_gnn.inference.model_folder import Model
 from ecg_gnn.system.cells import safe_cell
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
@@ -89,14 +89,15 @@ class Predictions:
         check_in_range("coverage", coverage, 0.5, 0.999)
         fitted, dataset = model.classifier, model.dataset
         if isinstance(fitted, Ensemble):
-            errors = fitted.conformity
+            errors = fitted.errors
         else:  # on nodes that chose the step and calibrated, but were not trained on
             held_out = dataset.val_masks[0].numpy()
             said, y = fitted.probabilities()[held_out], dataset.y.numpy()[held_out]
-            errors = Conformity.of(said, y, is_number=False)
+            errors = sorted_errors(said, y, is_number=False)
         if not self.classes:
-            return replace(self, half_width=errors.threshold(coverage))
-        return replace(self, sets=errors.class_sets(self.probabilities, coverage))
+            return replace(self, half_width=usual_error(errors, coverage))
+        sets = class_sets(errors, self.probabilities, coverage)
+        return replace(self, sets=sets)
 
     def write(self, path: Path, *, safe_csv: bool = True) -> None:
         """Write a .csv, .tsv or .parquet file, whole or not at all.
