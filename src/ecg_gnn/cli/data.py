@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ecg_gnn.data import GraphDataset
 
 _MAX_NAMES = 200  # of columns in one group
-_AS_TYPED = ("source", "target", "directed", "scale", "encoding", "task", "seed")
-_AS_TYPED += ("max_categories", "max_words", "max_cells")
+_AS_TYPED = {"source", "target", "directed", "scale", "encoding", "task", "seed"}
+_AS_TYPED |= {"max_categories", "max_words", "max_cells"}
 app = typer.Typer(
     no_args_is_help=True, help="Find, inspect, check, fetch and import graphs."
 )
