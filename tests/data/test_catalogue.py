@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from ecg_gnn.data import CATALOGUE, catalogue, load_dataset, resolve_data_root
+from ecg_gnn.data.graph_storage import MANIFEST
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import sha256_of_file
 
@@ -132,6 +133,16 @@ def test_parameters():
 def test_a_graph_that_is_not_there():
     with pytest.raises(InputError, match=r"\(No such file or directory\)"):
         load_dataset("nowhere/roads.npz")
+
+
+def test_a_graph_that_is_nearly_there_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("cities.npz").touch()
+    Path("roads").mkdir()
+    Path("roads", MANIFEST).touch()
+    for name, meant in (("cities", "cities.npz"), ("raods", "roads")):
+        with pytest.raises(InputError, match=f"'{name}'; did you mean '{meant}'"):
+            load_dataset(name)
 
 
 @pytest.mark.parametrize(

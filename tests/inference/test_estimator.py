@@ -169,6 +169,14 @@ def test_bad_numbers_to_predict(data, y, message):
             ECGClassifier(graph=data).fit(nodes, y, budget=2)
 
 
+def test_infinite_numbers_of_a_graph(data):
+    graph = data.clone()
+    graph.y = torch.linspace(0, 1, graph.num_nodes)
+    graph.y[::2] = torch.inf
+    with pytest.raises(InputError, match="'y' must be finite numbers"):
+        ECGRegressor(budget=2).fit(graph)
+
+
 def test_bad_budgets(data):
     with pytest.raises(InputError, match=r"'budget' must be a number \(got \[3\]\)"):
         ECGClassifier(graph=data).fit([0, 1], ["a", "b"], budget=[3])

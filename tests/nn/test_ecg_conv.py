@@ -82,6 +82,9 @@ def test_refuses_what_cannot_be_built():
         InputError, match=r"'num_evolved' must be in \[0, inf\) \(got -1"
     ):
         make("gcn", num_evolved=-1)
+    for nothing in (None, "GCNConv"):
+        with pytest.raises(InputError, match=f"'conv' must make a module .*{nothing}"):
+            ECGConv(FEATURES, CHANNELS, lambda *_, given=nothing: given)
 
 
 def test_reset_draws_all_weights_anew(name):

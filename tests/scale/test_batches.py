@@ -1,5 +1,6 @@
 """Batches: the same from any number of workers, and workers that are lost."""
 
+import multiprocessing
 import os
 import signal
 from dataclasses import replace
@@ -81,6 +82,16 @@ def test_a_lost_worker_is_one_line():
     batches = deadly.in_order(range(1, 4), workers=1)
     with pytest.raises(InputError, match=r"process was lost, .* be lower \(got 1\)"):
         list(batches)
+
+
+def test_workers_leave_signals_as_they_were_and_end_with_their_batches():
+    before = signal.getsignal(signal.SIGCHLD)
+    batches = batch_maker().in_order(range(1, 4), workers=1)
+    next(batches)
+    assert signal.getsignal(signal.SIGCHLD) == before
+    assert multiprocessing.active_children()
+    batches.close()
+    assert not multiprocessing.active_children()
 
 
 def test_other_errors_are_not_hidden():

@@ -326,6 +326,19 @@ def test_dropped_columns_are_not_learned_from(tmp_path):
         import_files(*tables, ImportOptions(label="kind", drop=("town",)))
 
 
+def test_columns_without_a_value_are_refused(tmp_path):
+    """They were meant to be learned from: the structure does not stand in for them."""
+    write_stranger(tmp_path)
+    table = read_table(tmp_path / "nodes.csv")
+    rows = [
+        (*row, "nan")
+        for row in zip(*map(table.columns.get, ("id", "kind")), strict=True)
+    ]
+    write_csv(tmp_path / "nodes.csv", ["id", "kind", "f0"], rows)
+    with pytest.raises(InputError, match="must have a column with values"):
+        import_files(tmp_path / "nodes.csv", tmp_path / "edges.csv", OPTIONS)
+
+
 def test_a_regression_is_judged_by_numbers(tmp_path):
     write_stranger(tmp_path)
     tables = tmp_path / "nodes.csv", tmp_path / "edges.csv"

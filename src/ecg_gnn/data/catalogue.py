@@ -8,6 +8,7 @@ import hashlib
 import http.client
 import inspect
 import os
+import time
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ _WHOLE_NUMBERS = ("nodes", "edges", "features", "classes", "size")
 
 _PIECE = 1 << 18
 _TIMEOUT = 30.0  # seconds in which the server sends nothing
+_SLOWEST = 1000  # bytes a second, on the average
 BASE_URL = "https://github.com/yandex-research/heterophilous-graphs/raw/main/data/"
 
 MANIFEST = "graph.json"
@@ -153,7 +155,8 @@ def find_entry(name: str) -> Entry:
     wanted = _key(name)
     if wanted in CATALOGUE:
         return CATALOGUE[wanted]
-    hint = did_you_mean(wanted, CATALOGUE)
+    here = [*Path().glob("*.npz"), *(p.parent for p in Path().glob(f"*/{MANIFEST}"))]
+    hint = did_you_mean(wanted, [*CATALOGUE, *(path.name for path in here)])
     raise InputError(
         f"'dataset' must be a path to an .npz file, a graph folder, or one of "
         f"{list(CATALOGUE)} (got {name!r}{hint})"
@@ -203,7 +206,7 @@ def fetch(url: str, path: Path, sha256: str, size: int) -> None:
 
     Another checksum, more or fewer bytes are refused. Folders are made.
     """
-    received, digest = 0, hashlib.sha256()
+    received, digest, start = 0, hashlib.sha256(), time.monotonic()
     try:
         with (
             atomic_path(path) as temporary,
@@ -212,6 +215,8 @@ def fetch(url: str, path: Path, sha256: str, size: int) -> None:
         ):
             while received <= size and (piece := response.read1(_PIECE)):
                 received += len(piece)
+                if time.monotonic() - start > _TIMEOUT + received / _SLOWEST:
+                    raise TimeoutError(f"less than {_SLOWEST} bytes a second")
                 file.write(piece)
                 digest.update(piece)
             if received != size:

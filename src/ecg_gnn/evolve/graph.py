@@ -126,7 +126,7 @@ class EvolveGraph(BaseTransform):  # type: ignore[misc]  # PyG has no usable typ
                 check_choice("source", self.source, tensors)
         elif not isinstance(self.source, Tensor):
             z = self.source(data)
-        if not isinstance(z, Tensor) or len(z) != data.num_nodes:
+        if not isinstance(z, Tensor) or z.dim() != 2 or len(z) != data.num_nodes:
             got = list(z.shape) if isinstance(z, Tensor) else type(z).__name__
             raise InputError(
                 f"'source' must give one row per node, {data.num_nodes} (got {got})"

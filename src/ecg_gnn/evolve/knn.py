@@ -160,7 +160,7 @@ def _checked(z: Embeddings) -> Tensor:
     """A finite matrix, as a tensor."""
     if isinstance(z, np.ndarray):
         try:
-            z = torch.from_numpy(np.array(z))
+            z = torch.from_numpy(np.require(z, requirements=["C", "W"]))
         except (TypeError, ValueError) as error:
             got = f"{z.dtype}: {error}"
             raise InputError(
@@ -190,7 +190,7 @@ def _rows_of_scores(
     if memory is None:
         memory = _CUDA_SCORE_BYTES if on_gpu else _SCORE_BYTES
     check_in_range("memory", memory, 1, None)
-    return max(1, min(_MAX_ROWS, memory // (_BYTES_PER_SCORE * num_nodes)))
+    return max(1, min(_MAX_ROWS, int(memory // (_BYTES_PER_SCORE * num_nodes))))
 
 
 def _counter(total: int, progress: Progress | None) -> Callable[[int], None]:

@@ -49,11 +49,15 @@ class Labelled(NamedTuple):
 
     def numbers(self) -> NDArray[np.float64]:
         """The labels as numbers, NaN where one is hidden."""
-        if not len(self.classes) or self.classes.dtype.kind not in "biuf":
+        try:
+            values = self.classes.astype(np.float64)
+        except (TypeError, ValueError):
+            values = np.array([np.inf])
+        if not len(values) or not np.isfinite(values).all():
             raise InputError(
                 f"'y' must be finite numbers (got {self.classes[:3].tolist()})"
             )
-        return np.where(self.codes >= 0, self.classes[self.codes], np.nan)
+        return np.where(self.codes >= 0, values[self.codes], np.nan)
 
 
 class NodeEstimator(BaseEstimator):  # type: ignore[misc]  # no types

@@ -53,9 +53,13 @@ class ECGConv(nn.Module):
         super().__init__()
         self.in_channels = in_channels
         self.out_channels = out_channels
-        self.convs = nn.ModuleList(
-            conv(in_channels, out_channels) for _ in range(1 + num_evolved)
-        )
+        made = [conv(in_channels, out_channels) for _ in range(1 + num_evolved)]
+        if not isinstance(made[0], nn.Module):
+            raise InputError(
+                "'conv' must make a module of (in_channels, out_channels) (got "
+                f"{made[0]!r:.100})"
+            )
+        self.convs = nn.ModuleList(made)
         self.lin = nn.Linear((1 + num_evolved) * out_channels, out_channels)
         self.gate = make_gate(gate, in_channels, 1 + num_evolved)
 

@@ -13,7 +13,7 @@ from ecg_gnn.scale.layerwise_inference import LayerwiseInference
 from ecg_gnn.scale.sampler import GraphSampler
 from ecg_gnn.system.checks import check_in_range
 from ecg_gnn.system.machine import does_not_fit, explaining
-from ecg_gnn.train import METRICS, LoopSettings, Task, Training
+from ecg_gnn.train import METRICS, LoopSettings, Task, Training, TrainResult
 from ecg_gnn.train.state import Scores
 from ecg_gnn.train.steps import EVALUATIONS, BatchPlan
 from ecg_gnn.train.training import learn
@@ -90,6 +90,10 @@ class BatchTraining(Training):
         what = f"evaluating {self.task.y.numel()} nodes layer by layer"
         with explaining(does_not_fit, what, self.device, "lower --hidden"):
             self.state.record(loss, self._evaluate() if evaluates else None)
+
+    def finish(self) -> TrainResult:
+        self._batches.close()  # with its processes
+        return super().finish()
 
     def learn(self, batch: Batch) -> Tensor:
         """One optimizer step, and its loss."""

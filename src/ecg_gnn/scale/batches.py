@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -79,7 +79,7 @@ class BatchMaker:
         )
         return Batch(near, x, self.inputs.y[seeds], learned)
 
-    def in_order(self, steps: range, workers: int) -> Iterator[Batch]:
+    def in_order(self, steps: range, workers: int) -> Generator[Batch]:
         """Batches of steps, made ahead by so many processes.
 
         Raises:
@@ -95,7 +95,8 @@ class BatchMaker:
         handler = signal.getsignal(signal.SIGCHLD)
         batches = iter(loader)
         # torch's own handler would raise wherever a worker dies.
-        if threading.current_thread() is threading.main_thread() and handler:
+        in_main_thread = threading.current_thread() is threading.main_thread()
+        if in_main_thread and handler is not None:  # the usual one is 0
             signal.signal(signal.SIGCHLD, handler)
         try:
             yield from batches

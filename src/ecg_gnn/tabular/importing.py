@@ -12,7 +12,7 @@ from ecg_gnn.data import make_dataset
 from ecg_gnn.data.graph_checks import UNLABELLED
 from ecg_gnn.reading import max_cells
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
-from ecg_gnn.tabular.column_kinds import KINDS
+from ecg_gnn.tabular.column_kinds import KINDS, NO_VALUES
 from ecg_gnn.tabular.columns import (
     UNNAMED,
     Pairs,
@@ -223,6 +223,11 @@ def _features(
         raise InputError(
             f"{nodes.source}: must have a column to make features of, or edges (got "
             f"{dict(pipeline.dropped)} and no edge)"
+        )
+    if pipeline.dropped and set(pipeline.dropped.values()) == {NO_VALUES}:
+        raise InputError(
+            f"{nodes.source}: must have a column with values to make features of, or "
+            f"no column at all for those of the graph (got {dict(pipeline.dropped)})"
         )
     return structure_features(pairs, nodes.num_rows)
 

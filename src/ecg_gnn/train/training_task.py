@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ecg_gnn.kernels import keep_mask
+from ecg_gnn.kernels import engine, keep_mask
 from ecg_gnn.kernels.engine import Movable
 from ecg_gnn.nn.network import GraphInput
 from ecg_gnn.system.checks import check_in_range
@@ -172,6 +172,11 @@ def roc_auc(logits: Tensor, y: Tensor) -> Tensor:
     two logits the difference is the score.
     """
     score = logits[:, -1] if logits.size(1) == 1 else logits[:, 1] - logits[:, 0]
+    if engine.gpu_usable_on(score.device):
+        functions = engine.gpu_kernels()
+        if score.numel() <= functions.MOST_SCORES:
+            area: Tensor = functions.roc_auc(score, y)
+            return area
     ordered = score.sort().values
     below = torch.searchsorted(ordered, score.contiguous())
     up_to = torch.searchsorted(ordered, score.contiguous(), right=True)

@@ -49,7 +49,6 @@ def library(
         folder.mkdir(parents=True, exist_ok=True)
         if folder.stat().st_uid != os.geteuid():
             raise PermissionError(f"{folder} belongs to another user")
-        folder.chmod(0o700)
         stem = f"{name}-{_key(source, compiler)}"
         for path in folder.glob(f"{stem}-*.so"):
             status = path.stat()
@@ -95,11 +94,13 @@ def _warn(reason: str) -> None:
 
 def _compiler() -> list[str]:
     """The compiler as a command; ``CXX`` may carry a launcher or flags."""
-    return shlex.split(os.environ.get("CXX", "")) or ["g++"]
+    usual = "g++" if shutil.which("g++") else "c++"
+    return shlex.split(os.environ.get("CXX", "")) or [usual]
 
 
 def _build(source: str, compiler: list[str], folder: Path, stem: str) -> ctypes.CDLL:
     """Build a library, and keep it once it has been loaded."""
+    folder.chmod(0o700)
     with TemporaryDirectory(dir=folder, prefix=".") as below:
         code, compiled, built = (Path(below, f"{stem}{s}") for s in (".cpp", ".o", ""))
         code.write_text(source, encoding="utf-8")
