@@ -61,7 +61,7 @@ def test_the_users_choices_stand():
     ("options", "message"),
     [
         ({"embeddings": ("oracle",)}, r"'embedding' must be one of .*got 'oracle'"),
-        ({"embeddings": ("mlp,bgrl",)}, "each in an option of its own"),
+        ({"embeddings": ("mlp,bgrl",)}, "one per --embedding"),
         ({"embeddings": ("none",)}, "'embedding' must be one of"),
         ({"embeddings": ("mpl",)}, "'embedding' must be one of"),
         ({"embeddings": ("precomputed:absent.npy",)}, "does not exist"),

@@ -115,7 +115,7 @@ def test_a_budget_that_is_over_at_once(ecg_gnn, monkeypatch):
         ("--dataset minesweper", "did you mean 'minesweeper'?"),
         ("--model gin", "did you mean 'gcn'?"),
         ("--model linkx", "which take evolved graphs (got 'linkx')"),
-        ("--embedding oracle", "controls come by themselves (got 'oracle')"),
+        ("--embedding oracle", "controls are added automatically (got 'oracle')"),
         ("--embedding mpl", "'embedding' must be one of ['mlp', 'bgrl'"),
         ("--k 64", "'k' must be in [1, 63], below the number of nodes (got 64)"),
         ("--k few", "Invalid value for '--k'"),

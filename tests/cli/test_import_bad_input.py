@@ -42,10 +42,10 @@ BAD = {
     "delimiter": (nodes("id size kind\n1 2 a\n"), "(got ['id size kind'])"),
     "short row": (
         nodes("id,size,kind\n1,2\n"),
-        "3 cells, as the header (got 2 in row 1",
+        "3 cells, like the header (got 2 in row 1",
     ),
     "long row": (nodes("id,size,kind\n1,2,a,4\n"), "(got 4 in row 1)"),
-    "two headers": (nodes("id,id,kind\n1,2,a\n"), "name of its own ('id' twice)"),
+    "two headers": (nodes("id,id,kind\n1,2,a\n"), "must be unique (got 'id' twice)"),
     "empty id": (nodes("id,size,kind\n ,2,a\n"), "'id' must have a value in every row"),
     "NaN id": (nodes("id,size,kind\nNaN,2,a\n"), "'id' must have a value in every row"),
     "same id": (
@@ -73,7 +73,7 @@ BAD = {
         nodes(b"id,size,kind\n1,2,\xff\xfe\n"),
         "must be whole CSV text in UTF-8, as spreadsheets save it",
     ),
-    "NUL": (nodes("id,size,kind\n1,2,a\n2,3,b\0\n"), "without NUL and half characters"),
+    "NUL": (nodes("id,size,kind\n1,2,a\n2,3,b\0\n"), "NUL or broken characters"),
     "minus": (nodes("id,size,kind\n0,1,6\n1,2,--5\n2,3,6\n"), "splits drawn"),
     "unknown node": (
         edges("source,target\n0,1\n0,99\n1,98\n"),
@@ -88,7 +88,7 @@ BAD = {
     "no header of edges": (
         edges("0,1\n1,2\n"),
         "edges.csv: must have a header (the first row has the names of two nodes, '0' "
-        "and '1', which would not become an edge)",
+        "and '1', which would be lost as an edge)",
     ),
     "edge to nowhere": (edges("source,target\n0,\n"), "'target' must have a value"),
     "one column": (edges("source\n0\n"), "must be two columns"),
@@ -140,7 +140,7 @@ def test_bad_tables(refused, files, fault):
         ("--max-cells 20", "at most 20 cells, or --max-cells (ECG_MAX_CELLS) must"),
         ("--nodes nodes.xls", "must be one of ['.csv', '.tsv', '.txt', '.parquet']"),
         ("--nodes .", "must be one of ['.csv'"),
-        ("--graph g.npz", "'graph' must stand alone"),
+        ("--graph g.npz", "'graph' cannot be combined"),
         ("--out nodes.csv", "'out' must not exist yet"),
         ("--out nodes.csv/below", "cannot be written"),
         ("--out /proc/nowhere/g", "cannot be written"),

@@ -185,7 +185,7 @@ DAMAGE = {
         "the feature pipeline is damaged",
     ),
     "half an index": (lambda m: cut(m / "index.npz"), "must be a whole .npz file"),
-    "half the weights": (lambda m: cut(m / "weights.safetensors"), "as it was written"),
+    "half the weights": (lambda m: cut(m / "weights.safetensors"), "unchanged since"),
     "no weights": (
         lambda m: (m / "weights.safetensors").unlink(),
         "weights.safetensors: cannot be read",
@@ -221,7 +221,7 @@ def test_bad_requests(refused, ecg_gnn, model, tmp_path):
         "--nodes good.csv --edges far.csv": "(got 'x9' in row 1",
         "--nodes good.csv --edges ends.csv": "must have the column 'source'",
         "--edges edges.csv": "'edges' must come with 'nodes'",
-        "--nodes good.csv --all": "'all' must stand alone",
+        "--nodes good.csv --all": "'all' cannot be combined",
         "--nodes good.csv --out good.csv": "'out' must be another file than 'good.csv'",
         "--out p.xls": "must be one of ['.csv', '.tsv', '.parquet']",
         "--out /proc/nowhere/p.csv": "cannot be written",

@@ -79,7 +79,7 @@ def test_numbers_are_predicted_with_intervals(ecg_gnn, truth, tmp_path):
     ("options", "words"),
     [
         (["--budget", "soon"], "budget"),
-        (["--budget", "5s", "--k", "3"], "'budget' must stand without other settings"),
+        (["--budget", "5s", "--k", "3"], "'budget' cannot be combined with other"),
         (["--metric", "r2"], "'metric' must be one of"),
         (["--engine", "spark"], "'engine' must be one of"),
         (["--address", "here:1"], "'address' must be given with --engine ray"),

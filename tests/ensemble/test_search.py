@@ -82,7 +82,7 @@ def test_it_is_read_back_as_it_was(cheap, graph, known, tmp_path):
     grown = again.probabilities(graph.x[:2], graph.edge_index[:, :0])
     assert grown.shape == (graph.num_nodes + 2, 2)
     np.testing.assert_allclose(grown.sum(axis=1), 1)
-    with pytest.raises(InputError, match="must be as it was written"):
+    with pytest.raises(InputError, match="must be unchanged since"):
         read_ensemble(tmp_path, described | {"sha256": "0"}, graph.x, graph.edge_index)
 
 

@@ -132,7 +132,7 @@ def test_auto_without_faiss_says_how_long_it_takes():
 @pytest.mark.usefixtures("_faiss")
 def test_auto_without_memory_for_an_index_says_so(monkeypatch):
     monkeypatch.setattr(backends, "available_bytes", lambda device: 1 << 30)
-    with pytest.warns(UserWarning, match=r"needs 4.4 GiB, 1.0 GiB can be had"):
+    with pytest.warns(UserWarning, match=r"needs 4.4 GiB, 1.0 GiB is available"):
         assert choose_backend("auto", 1_000_000, 512, "cpu") == "exact"
 
 

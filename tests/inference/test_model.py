@@ -173,7 +173,7 @@ def test_weights_that_have_changed_are_noticed(fitted, tmp_path):
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
-    with pytest.raises(InputError, match="must be as it was written, with the sha256"):
+    with pytest.raises(InputError, match="unchanged since it was written: sha256"):
         read_model(tmp_path / "m")
 
 

@@ -80,7 +80,7 @@ def test_a_lost_worker_is_one_line():
     make = batch_maker()
     deadly = DeadlyMaker(make.plan, make.sampler, make.inputs)
     batches = deadly.in_order(range(1, 4), workers=1)
-    with pytest.raises(InputError, match=r"process was lost, .* be lower \(got 1\)"):
+    with pytest.raises(InputError, match=r"process was lost, .* 'workers' \(got 1\)"):
         list(batches)
 
 

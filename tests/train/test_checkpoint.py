@@ -236,7 +236,7 @@ def test_damaged_checkpoint_costs_a_warning(path, how):
     case = CASES["tuned"]
     interrupt(case, path, 6)
     damage(path, how)
-    with pytest.warns(UserWarning, match=r"checkpoint\.safetensors .*: starting anew"):
+    with pytest.warns(UserWarning, match=r"checkpoint\.safetensors .*: starting over"):
         again = run(case, path)
     assert again == run(case)
     assert not path.exists()
@@ -284,7 +284,7 @@ def test_checkpoint_of_another_training_is_not_used(path, what):
     changes = FOREIGN[what]
     changes = {key: v() if callable(v) else v for key, v in changes.items()}
     interrupt(case, path, 6, **changes)
-    with pytest.warns(UserWarning, match="belongs to another training: starting anew"):
+    with pytest.warns(UserWarning, match="belongs to another training: starting over"):
         again = run(case, path)
     assert again == run(case)
 
@@ -336,7 +336,7 @@ def test_old_file_stays_until_the_new_one_is_complete(case, path, monkeypatch):
         raise OSError("no space left")
 
     monkeypatch.setattr(state_module, "save_file", fail)
-    with pytest.warns(UserWarning, match=r"\(no space left\): the training could not"):
+    with pytest.warns(UserWarning, match=r"\(no space left\): this training cannot"):
         result = run(case, path)
     assert set(seen) == {before}
     assert list(path.parent.iterdir()) == []

@@ -59,8 +59,8 @@ def make_question(
         if "," in name or name in {*CONTROLS, "none"}:
             allowed = [one for one in EMBEDDINGS if one not in {*CONTROLS, "none"}]
             raise InputError(
-                f"'embedding' must be one of {allowed} here, each in an option of its "
-                f"own; controls come by themselves (got {name!r})"
+                f"'embedding' must be one of {allowed} here, one per --embedding; "
+                f"controls are added automatically (got {name!r})"
             )
     if random_splits:
         dataset = dataset.with_random_splits(_NUM_SPLITS, seed)

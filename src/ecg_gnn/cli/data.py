@@ -166,7 +166,8 @@ def import_(
         set_: Columns of lists.
         date: Columns that are dates.
         text: Columns that are text.
-        missing: Values that mean missing, such as unknown,-1; in a label only words.
+        missing: Values that mean missing, such as unknown,-1; in the label column
+            only words count.
         task: What the label is: classification, regression, or auto (a label of many
             different numbers is a regression).
         splits: Columns of splits, each with train, val or test in its cells (by
@@ -177,8 +178,8 @@ def import_(
         encoding: How numbers are read: quantile (to a normal distribution), standard
             (mean 0, deviation 1) or raw; columns of 0 and 1 stay as they are.
         scale: --no-scale is the same as --encoding raw.
-        max_categories: Features of one column of categories or sets (0: no limit).
-        max_words: Features of one column of text (0: no limit).
+        max_categories: Most features from one column of categories or lists (0: all).
+        max_words: Most words from one column of text (0: all).
     """
     given = dict[str, Any](locals())
     check_choice("words", words, ["tfidf", "hashed"])
@@ -203,7 +204,7 @@ def import_(
     )
     if graph is not None:
         if nodes is not None or edges is not None:
-            raise InputError("'graph' must stand alone, without 'nodes' and 'edges'")
+            raise InputError("'graph' cannot be combined with 'nodes' or 'edges'")
         imported = import_graph(graph, options)
     elif nodes is None or edges is None or label is None:
         needed = ("nodes", "edges", "label")

@@ -106,8 +106,8 @@ def fit(
     named = [name for name, value in search.items() if value]
     if exact and named:
         raise InputError(
-            f"{named[0]!r} must stand without other settings: it is for a search, "
-            f"which none may narrow (got {', '.join(sorted(exact))})"
+            f"{named[0]!r} cannot be combined with other settings: it belongs to the "
+            f"search (got {', '.join(sorted(exact))})"
         )
     if metric is not None:
         check_choice("metric", metric.replace("_", "-"), SCORES)

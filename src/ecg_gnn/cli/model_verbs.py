@@ -59,7 +59,7 @@ def predict(
     check_choice(f"ending of {out}", out.suffix.lower(), WRITABLE_SUFFIXES)
     opt.check_apart(out, nodes, edges)
     if all_ and nodes is not None:
-        raise InputError("'all' must stand alone, without 'nodes'")
+        raise InputError("'all' cannot be combined with 'nodes'")
     if edges is not None and nodes is None:
         raise InputError("'edges' must come with 'nodes'")
     from ecg_gnn.inference import predict_nodes, predict_stored, read_model

@@ -28,9 +28,9 @@ Options:
     data_root: Folder with the official .npz files (the variable ECG_DATA, or else the
         cache).
     device: Device: auto, cpu, cuda or cuda:N.
-    store: The SQLite file with the study's records; to read, also the text that study
-        export makes of it.
-    recipe: Only what belongs to this recipe; a store may hold several.
+    store: The SQLite file with the study's records; to read, a text made by study
+        export works, too.
+    recipe: Only the records of this recipe; a store may hold several.
 
 Reading:
     delimiter: Delimiter of CSV files (found in their headers).
@@ -38,7 +38,7 @@ Reading:
 
 Output:
     json_: Print only JSON."""
-"""What options of these names do, unless their verb says something else."""
+"""Default help of options by name."""
 
 
 def verb(

@@ -167,7 +167,7 @@ def homophily(
 ) -> None:
     """Measure homophily of a graph and, with --embedding, of its evolved graph.
 
-    h_edge, node and class homophily, adjusted homophily and label informativeness.
+    Edge, node and class homophily, adjusted homophily and label informativeness.
     Edges of an undirected graph count once; evolved edges are directed, so each counts.
 
     Options:
@@ -223,8 +223,8 @@ def knn(
     Options:
         embeddings: .npy file with a row per node.
         seed: Random seed, for ties and for an index.
-        memory: GiB that blocks of scores may take (an eighth, on a GPU one).
-        patience: Has no effect any more.
+        memory: GiB for blocks of scores (default: 0.125, on a GPU 1).
+        patience: No longer has any effect.
 
     Output:
         out: .npy file for the edges [2, E], sources above targets.

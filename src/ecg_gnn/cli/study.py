@@ -231,7 +231,7 @@ def merge(
 ) -> None:
     """Merge stores that were filled on different machines into one.
 
-    Of units that several stores have, the first result is kept. The merged store is
+    Of trainings found in several stores, the first result is kept. The merged store is
     one file that can be copied while nobody writes to it. Texts of study export can be
     merged, too.
 
@@ -257,7 +257,7 @@ def export(store: Path, out: Path, curve_points: int = 25) -> None:
     back into a database. The same records always give the same text.
 
     Options:
-        out: The text to write: a .jsonl file.
+        out: The text file to write: a .jsonl file.
         curve_points: Steps to keep of every training curve; 0 keeps no curves.
     """
     with Store.open(store) as opened:

@@ -180,7 +180,7 @@ class ModelConfig(Section, prefix="model."):
     )
 
     def network(self) -> dict[str, Any]:
-        """What it decides of an ``nn.NetworkSpec``: all but what is the graphs'."""
+        """Its part of an ``nn.NetworkSpec``: all except what depends on the graphs."""
         fields = vars(self) | {"model": self.name}
         return {n: v for n, v in fields.items() if n not in ("name", "drop_edge")}
 
@@ -214,8 +214,8 @@ class TrainConfig(Section, prefix="train."):
     )
     eval_every: int | None = setting(
         None,
-        "Steps between evaluations (1; by batches an epoch, or a twentieth of the "
-        "training if that is shorter)",
+        "Steps between evaluations (1; with mini-batches: one epoch, or a twentieth of "
+        "the training if shorter)",
         metavar="STEPS",
         between=(1, None),
         **_OF_BATCHES,
@@ -240,8 +240,8 @@ class TrainConfig(Section, prefix="train."):
     )
     label_input: float = setting(
         0.0,
-        "Also give labels of training nodes as input: every step shows a random share "
-        "RATE and learns the others; predictions see all of them. "
+        "Also give labels of training nodes as input: each step shows a random share "
+        "RATE of them and learns to predict the rest; predictions use all. "
         "Transductive, and marked in every table. Try 0.5; 0 is off",
         metavar="RATE",
         between=(0, 0.99),

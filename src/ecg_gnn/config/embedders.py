@@ -105,9 +105,9 @@ EMBEDDERS = {
 CONTROLS = tuple(name for name, entry in EMBEDDERS.items() if entry.is_control)
 _WEAK = tuple(name for name in EMBEDDERS if name not in CONTROLS)
 EMBEDDINGS = (*_WEAK, f"{PRECOMPUTED}FILE", NONE)
-"""What may be asked for beside the controls."""
+"""Embeddings besides the controls."""
 KEPT_EMBEDDINGS = (*(n for n, entry in EMBEDDERS.items() if entry.can_be_kept), NONE)
-"""Those that a model which is kept can have: they can embed new nodes."""
+"""Those that a saved model can use: they can embed new nodes."""
 EMBEDDING_HELP = (
     "Weak classifier: "
     + ", ".join(f"{name} ({EMBEDDERS[name].help})" for name in _WEAK)
@@ -119,13 +119,13 @@ EMBEDDING_HELP = (
 
 
 def entry_of(name: str) -> EmbedderEntry:
-    """What is known of one embedding by its name; of a caller's own, little."""
+    """An embedding's entry by its name; of an embedder of one's own little is known."""
     if name.startswith(AS_INPUT):
         entry = entry_of(name.removeprefix(AS_INPUT))
         reads = entry.reads - {"embed.cross_fit_models"}  # says whose neighbours
         return replace(entry, can_be_kept=False, reads=reads)
     reads = _CROSS_FIT if name.startswith(OWN_PREFIX) else frozenset()
-    return EMBEDDERS.get(name, EmbedderEntry(help="of the caller", reads=reads))
+    return EMBEDDERS.get(name, EmbedderEntry(help="your own embedder", reads=reads))
 
 
 def is_control(name: str) -> bool:

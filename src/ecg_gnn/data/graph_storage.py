@@ -54,7 +54,7 @@ def read_npz(
     if (digest := _digest(path)) != (expected_sha256 or digest):
         raise InputError(
             f"{path}: sha256 must be {expected_sha256} (got {digest}): the file is "
-            "damaged or another version; remove it to have it downloaded again"
+            "damaged or of another version; remove it, and it is downloaded again"
         )
     keys = [*GRAPH_KEYS, *MASK_KEYS, DIRECTED_KEY]
     arrays = read_archive(path, keys, partial(check_keys, str(path)))

@@ -60,7 +60,7 @@ class Ensemble:
     scaling: Scaling  # makes calibrated probabilities
     errors: Array  # of predictions for held-out nodes, sorted
     multipliers: tuple[float, ...] = (1.0,)
-    """Of each class when one is said; all one if it is the most probable."""
+    """Factor of each class when one is chosen; all 1: the most probable."""
     centre: tuple[float, float] = (0.0, 1.0)
     """The mean and the scale of numbers, which members see standardised."""
 

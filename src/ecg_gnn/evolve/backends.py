@@ -55,7 +55,7 @@ def choose_backend(knn: str, num_nodes: int, dim: int, device: str) -> str:
     if knn == "auto":
         reason = "pip install 'ecg-gnn[ann]' for an approximate search"
         if is_installed:
-            has = f"{size_text(needed)}, {size_text(free)} can be had"
+            has = f"{size_text(needed)}, {size_text(free)} is available"
             reason = f"an approximate search needs {has}"
         warnings.warn(
             f"exact kNN among {num_nodes:,} × {dim} embeddings takes about "
@@ -68,7 +68,7 @@ def choose_backend(knn: str, num_nodes: int, dim: int, device: str) -> str:
     raise InputError(
         f"'knn' must be exact, which needs less memory, or the embeddings narrower "
         f"by a factor of {needed / max(1, free):.1f} (got {knn!r}, which "
-        f"needs {size_text(needed)} where {size_text(free)} can be had)"
+        f"needs {size_text(needed)} where {size_text(free)} is available)"
     )
 
 

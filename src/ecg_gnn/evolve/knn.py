@@ -88,7 +88,7 @@ def knn_graph(
         knn: ``"exact"``; ``"ivf"`` or ``"hnsw"``, approximate, by faiss on the CPU;
             ``"auto"``: exact unless that takes too long. :func:`knn_search` also gives
             the recall.
-        memory: Bytes that blocks of scores may take; None: 128 MiB, on a GPU 1 GiB.
+        memory: Bytes for blocks of scores; None: 128 MiB, on a GPU 1 GiB.
         block_size: Rows of scores held at a time; None fits the memory.
         progress: Called with (nodes finished, all nodes).
 

@@ -77,8 +77,8 @@ def sentences(model: Model) -> list[str]:
             pairs = zip(model.classes, factors, strict=True)
             given = ", ".join(f"{name} {each:.3g}" for name, each in pairs)
             said += (
-                " A node's class is the one whose probability is highest after it was "
-                f"multiplied by a factor chosen on held-out nodes ({given})."
+                " A node's class is the one with the highest probability times a "
+                f"factor chosen on held-out nodes ({given})."
             )
         return [said, model.metrics["verdict"]]
     return [class_by_class(model), verdict(model)]
@@ -226,7 +226,7 @@ def summary(metrics: Mapping[str, Any]) -> str:
     text = f"{label} {_with_interval(metrics, 'validation')} on held-out nodes"
     if metrics["test"] is not None:
         text += f", {_with_interval(metrics, 'test')} on test nodes"
-    ended = " It was ended early." if metrics["interrupted"] else ""
+    ended = " The search was stopped early." if metrics["interrupted"] else ""
     took = f"(90% intervals), in {metrics['seconds']:.0f} s."
     by_reason: dict[str, list[str]] = {}
     for name, why in metrics["failed"].items():

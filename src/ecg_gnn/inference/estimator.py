@@ -28,7 +28,7 @@ from ecg_gnn.system.machine import holding
 from ecg_gnn.system.seeds import derive_seed
 
 _SETTINGS = {option: None for option in kept_options() if option != "seed"}
-"""What a model that is kept can have; None is chosen by the graph."""
+"""Settings of a saved model; None: follows from the graph."""
 _PARAMETERS: dict[str, Any] = _SETTINGS | {
     "balance_classes": False,
     "validation_fraction": 0.2,
@@ -153,7 +153,11 @@ class ECGClassifier(ClassifierMixin, NodeEstimator):  # type: ignore[misc]  # no
         return self._predict(X, edge_index)
 
     def predict(self, X: Any, edge_index: Any = None) -> Array:
-        """The class of every row: the most probable, unless the metric is macro F1."""
+        """The class of every row.
+
+        It is the most probable class, or the one with the highest probability times the
+        metric's multiplier.
+        """
         shares = self.predict_proba(X, edge_index)
         best = (shares * self.classifier_.multipliers).argmax(axis=1)
         return np.asarray(self.classes_[best])

@@ -116,8 +116,8 @@ class NodeEstimator(BaseEstimator):  # type: ignore[misc]  # no types
             x, edges = self._read_rows(X, edge_index, reset=False)
             if edge_index is None and fitted.edge_index.numel():
                 warnings.warn(
-                    "rows are new nodes without edges, for none were given with them; "
-                    "edges among them go into edge_index",
+                    "rows are taken as new nodes without edges; pass their edges as "
+                    "edge_index",
                     stacklevel=4,
                 )
         return fitted.probabilities(x, edges + num_stored)[num_stored:]

@@ -49,8 +49,8 @@ def score_table(
     rows = [row for row, name in enumerate(ids) if name in known]
     if not rows:
         raise InputError(
-            f"{truth.source}: must know the label of a predicted node (got none of "
-            f"{len(ids)}, the first of them {ids[0]!r})"
+            f"{truth.source}: must have the label of at least one predicted node "
+            f"(got none of {len(ids)}, the first of them {ids[0]!r})"
         )
     labels = [known[ids[row]] for row in rows]
     shares = [name for name in predictions.columns if name.startswith("p_")]
@@ -67,8 +67,8 @@ def _class_scores(
     classes = [name.removeprefix("p_") for name in shares]
     if strangers := sorted(set(labels) - set(classes)):
         raise InputError(
-            f"{predictions.source}: the predicted classes must have all known ones, "
-            f"{classes[:20]} (got {strangers[:5]}, too)"
+            f"{predictions.source}: known labels must be among the predicted "
+            f"classes, {classes[:20]} (also found {strangers[:5]})"
         )
     said = np.column_stack([_numbers(predictions, name, rows) for name in shares])
     numbers = {name: place for place, name in enumerate(classes)}

@@ -132,7 +132,7 @@ def read_model(path: str | Path) -> Model:
         raise InputError(f"{path}: must be a model folder ({lack})")
     manifest = storage.read_manifest(path / MANIFEST, FORMAT, VERSION)
     if manifest.get(_CHECKSUM, written := _checksum(manifest)) != written:
-        changed = "was changed after the model was written (its checksum is another)"
+        changed = "was changed after the model was written (its checksum differs)"
         raise InputError(f"{path / MANIFEST}: {changed}")
     source, needed = path / ARRAYS, [*GRAPH_KEYS, *MASK_KEYS, "node_ids"]
     arrays = storage.read_folder_arrays(source, needed)

@@ -34,7 +34,7 @@ class Predictions:
         num_new: Number of nodes that are not in the model's graph.
         notes: Warnings, such as nodes without edges.
         sets: Which classes a node's conformal set has. ``[n, C]``
-        multipliers: Of each class when one is said; all one if it is the most probable.
+        multipliers: Factor of each class when one is chosen; all 1: the most probable.
         half_width: Half the interval around predicted numbers, which have no classes
             and one column of "probabilities".
 

@@ -116,7 +116,7 @@ def with_batches_if_large(config: RunConfig, dataset: GraphDataset) -> RunConfig
         return config
     warnings.warn(
         f"full batches of {nodes:,} nodes are unlikely to fit into the memory of "
-        f"{device}: training goes by mini-batches of {BATCH_SIZE} training nodes "
+        f"{device}: training uses mini-batches of {BATCH_SIZE} training nodes "
         "(--batch-size chooses their size)",
         stacklevel=2,
     )

@@ -68,7 +68,7 @@ def _check_archive(path: Path, archive: zipfile.ZipFile) -> None:
     if claimed > possible:
         raise InputError(
             f"{path}: must unpack to at most {possible} bytes, given its own size "
-            f"(got a claim of {claimed})"
+            f"(it claims {claimed})"
         )
     names = archive.namelist()
     with path.open("rb") as file:
@@ -81,7 +81,7 @@ def _check_archive(path: Path, archive: zipfile.ZipFile) -> None:
             f"{path}: must end with the table of its members (got another)"
         )
     if len(set(names)) != len(names):  # which of two is read differs between readers
-        raise InputError(f"{path}: must have every member once (got some twice)")
+        raise InputError(f"{path}: must not contain a member twice")
     for member in archive.infolist():
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise InputError(

@@ -32,8 +32,8 @@ def read_written(path: Path, sha256: str | None) -> dict[str, Tensor]:
     check_file(path)
     if sha256 is not None and (actual := sha256_of_file(path)) != sha256:
         raise InputError(
-            f"{path}: must be as it was written, with the sha256 {sha256!r:.70} (got "
-            f"{actual})"
+            f"{path}: must be unchanged since it was written: sha256 "
+            f"{sha256!r:.70} (got {actual})"
         )
     tensors = read_safetensors(path)
     for name, tensor in tensors.items():

@@ -107,6 +107,6 @@ class BatchMaker:
             ):
                 raise
             raise InputError(
-                "a worker process was lost, most often for its memory: 'workers' must "
-                f"be lower (got {workers})"
+                "a worker process was lost, usually because memory ran out: use "
+                f"fewer 'workers' (got {workers})"
             ) from None

@@ -120,11 +120,11 @@ def check_free(path: Path) -> None:
         is_empty = path.is_dir() and not any(path.iterdir())
         taken = path.is_symlink() or (path.exists() and not is_empty)
     if not path.name:  # an empty one could not be replaced, since it is in use
-        raise InputError(f"'out' must be another than the current folder (got {path})")
+        raise InputError(f"'out' must not be the current folder (got {path})")
     if taken:
         raise InputError(
-            "'out' must not exist yet or be an empty folder: what is there is never "
-            f"written over (got {path})"
+            "'out' must not exist yet or be an empty folder: existing files are "
+            f"never overwritten (got {path})"
         )
     home = next(folder for folder in path.absolute().parents if folder.exists())
     with writing(path), tempfile.TemporaryDirectory(dir=home, prefix=f".{path.name}."):
@@ -201,7 +201,7 @@ def expanded(path: str | Path) -> Path:
         return Path(path).expanduser()
     except RuntimeError:
         raise InputError(
-            f"{path}: must begin with the home of a user that there is"
+            f"{path}: must begin with the home of an existing user"
         ) from None
 
 

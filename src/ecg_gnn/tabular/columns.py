@@ -64,8 +64,8 @@ class Table:
             # Arrays end at NUL, and UTF-8 has no half characters.
             if "\0" in every or every.encode("utf-8", "ignore").decode() != every:
                 raise InputError(
-                    f"{self.source}: {name!r} must be texts without NUL and half "
-                    "characters"
+                    f"{self.source}: {name!r} must be valid text, without NUL or "
+                    "broken characters"
                 )
 
     @property

@@ -56,8 +56,8 @@ class ImportOptions:
         encoding: How: quantile (to a normal distribution), standard, or raw.
         hashed: Whether words are hashed instead of weighted by TF-IDF.
         missing: Texts that mean missing, besides the usual; in labels no numbers.
-        max_categories: Features of a column of categories or sets; 0: no limit.
-        max_words: Features of a column of text; 0: no limit.
+        max_categories: Most features from a column of categories or lists; 0: no limit.
+        max_words: Most words from a column of text; 0: no limit.
         task: classification, regression (the label is a number), or auto.
         seed: Random seed of the splits that are drawn where no column says.
         max_cells: The most rows times columns of a table or of the features.

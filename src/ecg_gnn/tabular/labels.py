@@ -127,7 +127,7 @@ def read_masks(
     for column, found in zip(columns, parts, strict=True):
         if lacking := [name for k, name in enumerate(_SPLIT_NAMES) if k not in found]:
             raise InputError(
-                f"{nodes.source}: {column!r} must have train, val and test in rows "
-                f"with a label (got no {' and no '.join(lacking)})"
+                f"{nodes.source}: {column!r} must have train, val and test among "
+                f"labelled rows (missing: {', '.join(lacking)})"
             )
     return [parts == part for part in range(3)]

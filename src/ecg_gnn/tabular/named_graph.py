@@ -178,7 +178,7 @@ def pair_nodes(
     if source in numbers and target in numbers:
         raise InputError(
             f"{table.source}: must have a header (the first row has the names of two "
-            f"nodes, {source!r} and {target!r}, which would not become an edge)"
+            f"nodes, {source!r} and {target!r}, which would be lost as an edge)"
         )
     ends = {each: [numbers.get(n, -1) for n in names[each]] for each in names}
     for column, end in ends.items():

@@ -106,8 +106,8 @@ def _columns(path: Path, rows: Iterator[list[str]], most: int) -> Columns:
     for number, row in enumerate(rows, 1):
         if len(row) != len(header):
             raise InputError(
-                f"{path}: every row must have {len(header)} cells, as the header (got "
-                f"{len(row)} in row {number})"
+                f"{path}: every row must have {len(header)} cells, like the header "
+                f"(got {len(row)} in row {number})"
             )
         check_cells(str(path), [number, len(header)], most)
         for column, cell in zip(cells, row, strict=True):
@@ -121,7 +121,7 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
     twice = [name for name, count in Counter(header).items() if count > 1]
     if twice:
         got = f"{twice[0]!r} twice"
-        raise InputError(f"{path}: every column must have a name of its own ({got})")
+        raise InputError(f"{path}: column names must be unique (got {got})")
 
 
 # --- Parquet --------------------------------------------------------------------------

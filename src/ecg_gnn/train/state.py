@@ -204,19 +204,19 @@ def save_checkpoint(path: Path, state: TrainState, fingerprint: str) -> None:
 
 
 def load_checkpoint(path: Path, state: TrainState, fingerprint: str) -> bool:
-    """Continue from ``path`` if it holds this training; else warn and start anew."""
+    """Continue from ``path`` if it holds this training; else warn and start over."""
     if not path.is_file():
         return False
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             if metadata.get("fingerprint") != fingerprint:
-                said = f"{path} belongs to another training: starting anew"
+                said = f"{path} belongs to another training: starting over"
                 warnings.warn(said, stacklevel=2)
                 return False
             named = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
-        warnings.warn(f"{path} cannot be read ({error}): starting anew", stacklevel=2)
+        warnings.warn(f"{path} cannot be read ({error}): starting over", stacklevel=2)
         return False
     state.load(named, int(metadata["done"]), float(metadata["seconds"]))
     return True

@@ -134,8 +134,8 @@ class Training:
                 save_checkpoint(self._checkpoint, self.state, self._fingerprint)
             except (OSError, SafetensorError) as error:  # it may still be finished
                 warnings.warn(
-                    f"{self._checkpoint} cannot be written ({error}): the training "
-                    "could not be resumed",
+                    f"{self._checkpoint} cannot be written ({error}): this training "
+                    "cannot be resumed if it is interrupted",
                     stacklevel=2,
                 )
             self._saved = now

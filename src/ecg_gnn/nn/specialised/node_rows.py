@@ -147,7 +147,7 @@ class GloGNN(base.ColumnPerClass):
         if beta1 + beta2 < _LEAST:
             raise InputError(
                 f"'model.options.beta1' and beta2 must be {_LEAST} or more together: "
-                f"Z has no other bound (got {beta1} and {beta2})"
+                f"otherwise Z is unbounded (got {beta1} and {beta2})"
             )
         num_nodes = known(spec.num_nodes)
         self.edges = AdjacencyLinear(num_nodes, hidden, neighbour_mean)
