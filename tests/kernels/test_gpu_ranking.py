@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from ecg_gnn.kernels import engine, using_engine
-from ecg_gnn.train import roc_auc
+from ecg_gnn.train.training_task import roc_auc
 from toy_graphs import random
 
 

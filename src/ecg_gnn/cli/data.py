@@ -14,7 +14,7 @@ from ecg_gnn.system.cells import value_text
 from ecg_gnn.system.checks import InputError, check_choice, printable
 from ecg_gnn.system.files import check_free
 from ecg_gnn.tabular.column_kinds import KINDS
-from ecg_gnn.tabular.feature_blocks import MAX_CATEGORIES
+from ecg_gnn.tabular.feature_blocks import ENCODINGS, MAX_CATEGORIES
 from ecg_gnn.tabular.table_files import TABLE_SUFFIXES
 from ecg_gnn.tabular.token_blocks import MAX_WORDS
 
@@ -183,6 +183,7 @@ def import_(
     """
     given = dict[str, Any](locals())
     check_choice("words", words, ["tfidf", "hashed"])
+    check_choice("encoding", encoding, ENCODINGS)
     check_free(out)
     for path in filter(None, (nodes, edges)):
         if path.suffix.lower() in TABLE_SUFFIXES:

@@ -178,7 +178,7 @@ def class_names(
 ) -> tuple[str, ...]:
     """A name for every class, no two the same."""
     names = entry(manifest, "classes", list, path)
-    if {*map(type, names)} != {str} or not len(names) == len({*names}) == num_classes:
+    if {*map(type, names)} - {str} or not len(names) == len({*names}) == num_classes:
         raise InputError(
             f"{path}: 'classes' must name each of {num_classes} classes once (got "
             f"{names!r:.60})"
