@@ -180,9 +180,6 @@ class InventedScores:
     def pick_device(self, name):
         return "cpu"
 
-    def made_with(self, device):
-        return {"device": device}
-
     def run(self, groups):
         for group, runner in groups:
             for split in group.units:

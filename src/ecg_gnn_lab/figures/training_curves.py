@@ -29,8 +29,7 @@ def curves(source: StudyTables) -> Paint | None:
     """
     panels: list[Panel] = []
     models = source.selection.models()
-    evolved = [cells for cells in models if best_ecg(cells)]
-    for cells in evolved or models:
+    for cells in list(filter(best_ecg, models)) or models:
         best = best_ecg(cells) or cells[0]
         rivals = [source.selection.rival(best, o) for o in ("baseline", "identity")]
         shown = dict.fromkeys(cell.key for cell in (best, *rivals) if cell)
@@ -61,9 +60,8 @@ def _draw_panel(axes: Any, panel: Panel) -> None:
         axes.plot(x, y, lw=1.2, label=name, markevery=every, **style)
         axes.fill_between(x, y - around, y + around, alpha=0.15, color=style["color"])
     key = panel[0][0].key
-    axes.set_title(in_lines(f"{key.graph_label} · {key.model_label}", 22))
-    axes.set_xlabel("step")
-    axes.set_ylabel("test score (%)")
+    title = in_lines(f"{key.graph_label} · {key.model_label}", 22)
+    axes.set(title=title, xlabel="step", ylabel="test score (%)")
     # Below the panel, off the lines.
     axes.legend(loc="upper left", bbox_to_anchor=(0, -0.2))
 
