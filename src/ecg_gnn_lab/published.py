@@ -1,7 +1,4 @@
-"""What is published: the paper's tables, other results, and what may stand beside ours.
-
-Names are those of this package.
-"""
+"""Published results by our names: the paper's, others', and which may be compared."""
 
 import json
 from functools import cache

@@ -172,7 +172,7 @@ class Selection:
     def against(self, cell: Cell, other: str) -> PairedTest | None:
         """Test a cell against its baseline or a control, if there is such."""
         rival = self.rival(cell, other)
-        return None if rival is None else cell.chosen.against(rival.chosen, other)
+        return cell.chosen.against(rival.chosen, other) if rival else None
 
 
 def best_ecg(cells: Iterable[Cell]) -> Cell | None:

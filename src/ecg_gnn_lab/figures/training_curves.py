@@ -15,7 +15,6 @@ from ecg_gnn_lab.tables import StudyTables
 _MOST_POINTS = 250  # of a line: a panel is hardly wider
 _RUSH = 0.08  # of the steps come first, and would squeeze all that follows
 
-
 Band = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
 """Steps, counted from 1; means over trainings; deviations, of a single one zero"""
 Panel = list[tuple[Cell, Band]]

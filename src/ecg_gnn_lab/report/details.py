@@ -15,7 +15,6 @@ from ecg_gnn_lab.tables.scores import RIVALS
 Detail = dict[str, Any]
 _MAX_TRIED = 40
 _MAX_VALUES = 4
-_SCORES = ("validation (%)", "test (%)", "best step", "seconds", "MB")
 
 
 def cell_detail(cell: Cell, info: DatasetInfo, row: Row) -> Detail:
@@ -90,14 +89,14 @@ def _shown(value: Any, separator: str = ", ") -> str:
 
 
 def _score_records(records: Sequence[UnitRecord]) -> Detail:
-    rows = []
+    rows, scored = [], ("validation (%)", "test (%)", "best step", "seconds", "MB")
     for record in records:
         result, memory = record.result, record.result.peak_memory_mb
         scores = [f"{100 * known(score):.2f}" for score in (result.val, result.test)]
         used = "—" if memory is None else f"{memory:,.0f}"
         steps = [str(result.best_step), f"{result.seconds:.1f}", used]
         rows.append([str(record.split), str(record.seed), *scores, *steps])
-    return {"titles": ["split", "seed", *_SCORES], "rows": rows}
+    return {"titles": ["split", "seed", *scored], "rows": rows}
 
 
 def _test(row: Row, other: str) -> Detail:

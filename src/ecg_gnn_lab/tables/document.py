@@ -184,10 +184,8 @@ def common_notes(selection: Selection, cells: Sequence[Cell]) -> list[str]:
             "their cell and could not be chosen."
         )
     if old := selection.left_out:
-        said = (
-            "records of older numerics are not compared with newer ones and left out."
-        )
-        notes.append(f"{old} {said}")
+        said = "records of older numerics are not compared with newer ones"
+        notes.append(f"{old} {said} and left out.")
     return notes
 
 
