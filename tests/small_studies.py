@@ -194,7 +194,8 @@ class InventedScores:
         if isinstance(score, Exception):
             return Failed("error", str(score))
         row = dict.fromkeys(STATISTICS, 0.25)
-        return replace(result(0.5, score, variant, row), provenance=runner.made_with)
+        undated = {k: v for k, v in runner.made_with.items() if k != "date"}
+        return replace(result(0.5, score, variant, row), provenance=undated)
 
 
 def run_command(configuration, split, seed=0):
