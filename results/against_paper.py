@@ -64,7 +64,7 @@ def paper_block(store: Store) -> str:
             row["label"],
             str(row["units"]),
             score_text(row),
-            score_text(row, "published"),
+            score_text(row, "published_mean"),
             signed(row["published_difference"]),
             "reached" if reached(row) else "**missed**",
         ]
@@ -151,7 +151,7 @@ def statistics_block(store: Store) -> str:
     document = tables(store)["statistics"]
     agreements = [_agreement(row) for row in document.rows]
     lines = [f"- {text}" for text in agreements if text is not None]
-    text = markdown((document.titles(), document.cells()))
+    text = markdown(document.texts())
     if not lines:
         return text
     within = f"Within {NEAR} of the paper, edges and every statistic that it lists:"
@@ -196,7 +196,7 @@ def leaders_block(store: Store) -> str:
         names = [row["model"].removeprefix(BEST) for row in others]
         line = [ours["dataset"], *_ours(ours)]
         line += [", ".join(names) or "none"]
-        line += [score_text(others[0], "published") if others else "—"]
+        line += [score_text(others[0], "published_mean") if others else "—"]
         spreads = ours["test_std"], *(row["published_std"] for row in others[:1])
         gap = ours["best_published_difference"]
         lines.append([*line, gap_text(gap, *spreads)])
@@ -228,7 +228,7 @@ def leaderboard_block(store: Store) -> str:
             if row["kind"] == "ours" and row not in ours:
                 continue
             line = [row["dataset"], starred(row, "model")]
-            line += [score_text(row), score_text(row, "published")]
+            line += [score_text(row), score_text(row, "published_mean")]
             gap, *spreads = (row[key] for key in _GAP)
             line += [gap_text(gap, *spreads), plain_text(row, "splits")]
             lines.append(line)

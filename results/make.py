@@ -52,7 +52,7 @@ from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import write_text
 from ecg_gnn_lab.figures import FIGURES, draw_figure
 from ecg_gnn_lab.report import gather, render_report
-from ecg_gnn_lab.tables import TABLES, render
+from ecg_gnn_lab.tables import FORMATS, TABLES, StudyTables
 
 HERE = Path(__file__).resolve().parent
 RECORDS = HERE / "records.jsonl"
@@ -91,7 +91,7 @@ def texts(store: Store) -> dict[Path, str]:
         document = tables(store)[name]
         document = replace(document, rows=[rounded(row) for row in document.rows])
         for form, ending in ENDINGS.items():
-            files[HERE / "tables" / f"{name}.{ending}"] = render(document, form)
+            files[HERE / "tables" / f"{name}.{ending}"] = FORMATS[form](document)
     files[HERE / "report.html"] = render_report(gather(tables(store)))
     return files | {path: filled(path.read_text("utf-8"), store) for path in PAGES}
 
@@ -165,7 +165,7 @@ def make(store: Store) -> None:
         write_text(path, text)
     for name in FIGURES:
         path = HERE / "figures" / f"{name}.svg"
-        draw_figure(name, store, path, source=drawn_from(RECORDS))
+        draw_figure(name, StudyTables(store), path, drawn_from(RECORDS))
     for path, (paint, records) in OWN_FIGURES.items():
         paint(path, drawn_from(*records))
 

@@ -36,7 +36,7 @@ def missing_block(store: Store) -> str:
         cells = recipe_cells(load_recipe(recipe), only)
         plans = [plan for cell in cells for plan in cell.plans()]
         for dataset in DATASETS:
-            wanted = [plan for plan in plans if plan.dataset == dataset]
+            wanted = [plan for plan in plans if plan.settings["dataset"] == dataset]
             lacking = [plan for plan in wanted if have.get(_key(plan), 0) < _runs(plan)]
             if lacking:
                 told = "everything" if lacking == wanted else _named(lacking)
@@ -48,9 +48,13 @@ def missing_block(store: Store) -> str:
 
 def _key(plan: Plan) -> Key:
     if plan.task == "statistics":
-        return plan.dataset, plan.variant.embedding, plan.config.evolve.self_loops
+        return (
+            plan.settings["dataset"],
+            plan.variant.embedding,
+            plan.config.evolve.self_loops,
+        )
     size = _size(plan.config.to_dict(), plan.variant.embedding)
-    return plan.dataset, _model(plan), _variant(plan), size
+    return plan.settings["dataset"], _model(plan), _variant(plan), size
 
 
 def _size(config: Mapping[str, Any], embedding: str | None) -> str | None:

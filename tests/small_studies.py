@@ -180,9 +180,6 @@ class InventedScores:
     def pick_device(self, name):
         return "cpu"
 
-    def made_with(self, device):
-        return {"device": device}
-
     def run(self, groups):
         for group, runner in groups:
             for split in group.units:
@@ -197,7 +194,8 @@ class InventedScores:
         if isinstance(score, Exception):
             return Failed("error", str(score))
         row = dict.fromkeys(STATISTICS, 0.25)
-        return replace(result(0.5, score, variant, row), provenance=runner.made_with)
+        undated = {k: v for k, v in runner.made_with.items() if k != "date"}
+        return replace(result(0.5, score, variant, row), provenance=undated)
 
 
 def run_command(configuration, split, seed=0):

@@ -13,8 +13,8 @@ from ecg_gnn.system.canvas import check_format
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 from ecg_gnn.system.files import write_text
 from ecg_gnn_lab.figures import FIGURES, draw_figure
-from ecg_gnn_lab.report import write_report
-from ecg_gnn_lab.tables import FORMATS, TABLES, StudyTables, render
+from ecg_gnn_lab.report import gather, render_report
+from ecg_gnn_lab.tables import FORMATS, TABLES, StudyTables
 
 _ENDINGS = {".md": "md", ".tex": "latex", ".csv": "csv", ".json": "json"}
 _FIGURES = (*FIGURES, "tsne")
@@ -46,7 +46,7 @@ def table(
     if out is not None:
         opt.check_apart(out, store)
     with Store.open(store) as opened:
-        text = render(StudyTables(opened, recipe)[name], form)
+        text = FORMATS[form](StudyTables(opened, recipe)[name])
     if out is None:
         print(text, end="")
     else:
@@ -87,7 +87,7 @@ def figure(
         raise InputError("'dataset' and 'embedding' are for the figure tsne only")
     with Store.open(store) as opened, ProgressDisplay() as display:
         if name != "tsne":
-            draw_figure(name, opened, out, recipe)
+            draw_figure(name, StudyTables(opened, recipe), out)
         else:
             from ecg_gnn.pipeline.workspace import Workspace
             from ecg_gnn_lab.figures.tsne import draw_tsne
@@ -125,5 +125,5 @@ def report(
     """
     opt.check_apart(out, store)
     with Store.open(store) as opened:
-        write_report(opened, out, recipe)
+        write_text(out, render_report(gather(StudyTables(opened, recipe))))
     print(f"Wrote {out}")

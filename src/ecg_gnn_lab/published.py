@@ -1,9 +1,4 @@
-"""What is published: the paper's tables, other results, and what may stand beside ours.
-
-Names are those of this package. A published number may stand beside a result of ours
-only on the official graph; nothing is published on the substitute features of
-``roman-empire-glove``.
-"""
+"""Published results by our names: the paper's, others', and which may be compared."""
 
 import json
 from functools import cache
@@ -13,12 +8,10 @@ from typing import Any, NamedTuple
 from ecg_gnn.data import CATALOGUE
 from ecg_gnn.study.selection import Cell
 
-PAPER = "ECG paper"
-"""The source of what its authors trained themselves"""
+PAPER = "ECG paper"  # the source of what its authors trained themselves
 MODELS = ("resnet", "gcn", "sage", "gat-sep", "gt-sep")
 """Its models; numbers of others it takes from elsewhere"""
-STATISTICS_K = 3
-"""Neighbours per node in the evolved graphs of the statistics table."""
+STATISTICS_K = 3  # neighbours per node in the evolved graphs of the statistics table
 
 
 class Published(NamedTuple):
@@ -110,15 +103,14 @@ def published_score(cell: Cell, *, in_detail: bool = False) -> Published | None:
     Beside an ECG model stands the best of the paper's or, in detail, that of the same
     embedding. Nobody has published on the package's own options, or on a control.
     """
-    key, ecg = cell.key, cell.key.variant == "ecg"
+    key, paper, ecg = cell.key, None, cell.key.variant == "ecg"
     known = key.variant in ("baseline", "ecg") and not key.tags
     if not known or not on_official_graph(cell):
         return None
-    paper = None
-    if key.backbone == "benchmark":
+    if key.backbone == "benchmark" and ecg and in_detail:
+        paper = detailed(key.dataset, key.model, key.embedding)
+    elif key.backbone == "benchmark":
         paper = headline(key.dataset, key.model, ecg=ecg)
-        if ecg and in_detail:
-            paper = detailed(key.dataset, key.model, key.embedding)
     alike = (each for each in results(key.dataset) if each.model == key.model_label)
     return paper if paper or ecg else next(alike, None)
 

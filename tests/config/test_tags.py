@@ -11,7 +11,7 @@ from ecg_gnn.study import Selection, best_ecg, run
 from ecg_gnn.study.store import Store
 from ecg_gnn.study.table import report_markdown, row_name
 from ecg_gnn_lab.tables import StudyTables
-from ecg_gnn_lab.tables.document import render
+from ecg_gnn_lab.tables.document import FORMATS
 from ecg_gnn_lab.tables.statistics import measured_graphs
 from small_runs import small_board, small_config
 from small_studies import HandmadeStore, run_command
@@ -167,7 +167,7 @@ def test_the_best_of_the_plain_and_the_best_with_labels_stand_apart(made):
 def test_every_table_says_labels_and_transductive(made, name):
     made.add([0.5, 0.6], **{"train.label_input": 0.5})
     made.add([0.5, 0.6], embedding="mlp", **{"train.label_input": 0.5})
-    text = render(table(made, name), "md")
+    text = FORMATS["md"](table(made, name))
     assert text.count(" + labels") >= 4  # model and variant of both rows
     assert "transductive" in text
 

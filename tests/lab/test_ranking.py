@@ -3,7 +3,7 @@
 import pytest
 
 from ecg_gnn.study.store import Store
-from ecg_gnn_lab.tables import StudyTables, render
+from ecg_gnn_lab.tables import FORMATS, StudyTables
 from small_studies import HandmadeStore, dataset_info
 
 GLOVE = dataset_info("roman-empire-glove", note="substitute features")
@@ -26,7 +26,7 @@ def rows_of(made, dataset="minesweeper"):
 
 def shown(made):
     with Store.open(made.writer.path) as store:
-        return render(StudyTables(store)["leaderboard"], "md")
+        return FORMATS["md"](StudyTables(store)["leaderboard"])
 
 
 def test_rows_stand_by_score_with_the_best_published_among_them(made):

@@ -9,7 +9,7 @@ import pytest
 from ecg_gnn._version import MOVED, NUMERICS
 from ecg_gnn.study.store import Store
 from ecg_gnn_lab.published import PAPER
-from ecg_gnn_lab.tables import TABLES, StudyTables, render
+from ecg_gnn_lab.tables import FORMATS, TABLES, StudyTables
 from small_runs import STATISTICS
 from small_studies import HandmadeStore, dataset_info
 
@@ -109,7 +109,7 @@ def test_embeddings(filled):
     assert row_of(document, dataset="minesweeper", model="gcn", embedding="mlp")[
         "best_on_validation"
     ]
-    assert "| ECG (mlp) * |" in render(document, "md")
+    assert "| ECG (mlp) * |" in FORMATS["md"](document)
 
 
 def test_pairs_of_unequal_precision_are_marked(made):
@@ -122,16 +122,15 @@ def test_pairs_of_unequal_precision_are_marked(made):
         True,
         False,
     )
-    text = render(document, "md")
+    text = FORMATS["md"](document)
     assert text.count(" † |") == 2  # ECG and identity minus the plain model
     assert "†: trained in unequal precision." in text
 
 
 def test_every_table_says_when_a_gain_is_the_edges(made, filled):
     for name in ("results", "embeddings"):
-        assert "above the plain network, identity and the embedding" in render(
-            table(made, name), "md"
-        )
+        text = FORMATS["md"](table(made, name))
+        assert "above the plain network, identity and the embedding" in text
 
 
 def test_holm_covers_the_whole_table(filled):
@@ -149,7 +148,7 @@ def test_hyperparameters(filled):
     assert (row["layers"], row["embedding"], row["k"]) == (4, "mlp", 3)
     assert (row["paper_layers"], row["paper_embedding"]) == (4, "mlp")
     assert row["tried"] == 1
-    assert "| 4 (4) |" in render(document, "md")
+    assert "| 4 (4) |" in FORMATS["md"](document)
     resnet = row_of(document, dataset="minesweeper", model="resnet")
     assert resnet["paper_hidden"] == 512
 
@@ -196,20 +195,20 @@ def test_statistics(made):
     assert mlp["paper_edge_homophily"] == 0.79
     assert mlp["graphs"] == 3
     assert bgrl["paper_edge_homophily"] is None  # the paper's have k = 3
-    assert "0.500 (0.68, −0.180)" in render(document, "md")
+    assert "0.500 (0.68, −0.180)" in FORMATS["md"](document)
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_formats_say_the_same(filled, name):
     document = table(filled, name)
-    values = json.loads(render(document, "json"))
+    values = json.loads(FORMATS["json"](document))
     assert values["table"] == name
     assert len(values["rows"]) == len(document.rows)
-    rows = list(csv.DictReader(io.StringIO(render(document, "csv"))))
+    rows = list(csv.DictReader(io.StringIO(FORMATS["csv"](document))))
     assert [row["dataset"] for row in rows] == [r["dataset"] for r in document.rows]
-    lines = render(document, "md").splitlines()
+    lines = FORMATS["md"](document).splitlines()
     assert sum(line.startswith("| ") for line in lines) == len(rows) + 2
-    latex = render(document, "latex")
+    latex = FORMATS["latex"](document)
     assert latex.count(r" \\") == len(rows) + 1
     assert all(character not in latex for character in "±−—→×")
 
@@ -217,11 +216,11 @@ def test_formats_say_the_same(filled, name):
 def test_an_empty_store_has_empty_tables(made):
     for name in TABLES:
         assert table(made, name).rows == []
-        assert render(table(made, name), "csv") == "\n"
+        assert FORMATS["csv"](table(made, name)) == "\n"
 
 
 def test_names_are_no_html(made):
     made.add([0.5, 0.6], dataset=dataset_info("<script>alert(1)</script>"))
-    text = render(table(made, "results"), "md")
+    text = FORMATS["md"](table(made, "results"))
     assert "&lt;script>alert(1)&lt;/script>" in text
     assert "<script" not in text

@@ -14,7 +14,7 @@ RECIPES = {path.stem: path for path in RESULTS.glob("*.yaml")}
 
 def comparison(plan):
     """What is compared: the variants of a model, on a share of a graph's labels."""
-    return plan.dataset, plan.config.model.name, plan.config.label_rate
+    return plan.settings["dataset"], plan.config.model.name, plan.config.label_rate
 
 
 @pytest.mark.parametrize("name", RECIPES)

@@ -111,7 +111,7 @@ def test_tables_and_report_are_the_same(filled):
         Store.open(filled.with_suffix(".jsonl")) as after,
     ):
         for name in TABLES:
-            ours, theirs = (StudyTables(each)[name].cells() for each in (before, after))
+            ours, theirs = (StudyTables(each)[name].texts() for each in (before, after))
             assert ours == theirs
         ours, theirs = (gather(StudyTables(each)) for each in (before, after))
         assert ours.lede == theirs.lede

@@ -18,7 +18,7 @@ from ecg_gnn.config.run_config import fields_of, nest_options
 from ecg_gnn.data import load_dataset
 from ecg_gnn.reading import read_array_file, read_text, read_yaml
 from ecg_gnn.study import run_figure, table
-from ecg_gnn.study.records import of_evolved, of_input
+from ecg_gnn.study.records import measure
 from ecg_gnn.study.verdict import verdict
 from ecg_gnn.system.cells import without_html
 from ecg_gnn.system.checks import InputError, MissingExtraError, check_in_range
@@ -192,8 +192,8 @@ def homophily(
             )
             resolved = resolve(asked, loaded)
             graph = evolve(embedding, loaded, loaded.split(split), resolved, workspace)
-            evolved = of_evolved(graph, loaded)
-    statistics = {"graph": of_input(loaded), "evolved": evolved}
+            evolved = measure(loaded, graph)
+    statistics = {"graph": measure(loaded), "evolved": evolved}
     if json_:
         print_json(statistics)
         return

@@ -127,7 +127,7 @@ class Report:
 # --- Tests of paired differences, and Holm's correction for many of them -------------
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PairedTest:
     """Mean difference of test scores over the same splits, with its significance.
 
@@ -157,17 +157,9 @@ def paired_interval(values: Sequence[float]) -> tuple[float | None, float | None
 
 def paired_test(differences: Sequence[float], against: str) -> PairedTest:
     """Test whether differences, one per split, are zero in the mean."""
-    low, high = paired_interval(differences)
-    p, p_wilcoxon = _p_values(tuple(differences))
-    return PairedTest(
-        against=against,
-        num_pairs=len(differences),
-        mean=statistics.fmean(differences),
-        ci_low=low,
-        ci_high=high,
-        p=p,
-        p_wilcoxon=p_wilcoxon,
-    )
+    mean, interval = statistics.fmean(differences), paired_interval(differences)
+    found = mean, *interval, *_p_values(tuple(differences))
+    return PairedTest(against, len(differences), *found)
 
 
 @lru_cache(maxsize=4096)  # Wilcoxon's takes 0.2 s with ties, and tables share it
@@ -192,8 +184,7 @@ def _p_values(differences: tuple[float, ...]) -> tuple[float | None, float | Non
 def corrected(tests: Iterable[PairedTest | None]) -> list[PairedTest | None]:
     """The same tests with Holm's step-down correction over all that have a p value."""
     rows = list(tests)
-    known = [(test.p, place, test) for place, test in enumerate(rows) if test]
-    ranked = sorted((p, place, test) for p, place, test in known if p is not None)
+    ranked = sorted((t.p, at, t) for at, t in enumerate(rows) if t and t.p is not None)
     highest = 0.0
     for rank, (p, place, test) in enumerate(ranked):
         highest = max(highest, min(1.0, (len(ranked) - rank) * p))

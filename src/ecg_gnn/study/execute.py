@@ -13,6 +13,7 @@ from ecg_gnn.study.executors import Executor, Outcome
 from ecg_gnn.study.grid import Only, check_size, recipe_cells
 from ecg_gnn.study.groups import Group, bind_all, describe, load_graphs
 from ecg_gnn.study.recipe import Recipe, load_recipe
+from ecg_gnn.study.records import provenance
 from ecg_gnn.study.search import CellSummary, Search, check_grids, search_cell
 from ecg_gnn.study.store import Failed, StoredUnit, StoreWriter
 from ecg_gnn.study.table import full_name
@@ -91,14 +92,17 @@ def run_study(
     plans = [] if search else [plan for cell in cells for plan in cell.plans()]
     with executor or Executor(jobs) as where, TemporaryDirectory() as temporary:
         device = where.pick_device(device)
-        names, fetch = [cell.dataset for cell in cells], only.datasets is not None
+        names, fetch = (
+            [cell.settings["dataset"] for cell in cells],
+            only.datasets is not None,
+        )
         loaded, skipped = load_graphs(names, data_root, fetch=fetch)
         for name, why in skipped.items():
             hint = f"--datasets {name} would fetch it or say how to"
             say(f"skipping {name}: {why} ({hint})")
         # Invalid settings are refused here, before there is a store.
         groups = bind_all(plans, loaded, device)
-        cells = [cell for cell in cells if cell.dataset in loaded]
+        cells = [cell for cell in cells if cell.settings["dataset"] in loaded]
         if search:
             check_grids(cells, loaded, device)
         with StoreWriter.open(store) as writer:
@@ -108,7 +112,7 @@ def run_study(
                 # A search has other units than the grid of its recipe.
                 recipe=recipe.name + (f"+{search.sampler}" if search else ""),
                 executor=where,
-                made_with=where.made_with(device) | {"command": command},
+                made_with=provenance(device) | {"command": command},
                 cache=cache or EmbeddingCache(Path(temporary)),
                 retry_failed=retry_failed,
                 say=say,
@@ -116,9 +120,8 @@ def run_study(
             )
             searched = []
             if search:
-                searched = [
-                    search_cell(trainer, cell, loaded, device, search) for cell in cells
-                ]
+                given = loaded, device, search
+                searched = [search_cell(trainer, cell, *given) for cell in cells]
             else:
                 trainer.register(groups)
                 say(str(trainer.counts()))
@@ -148,10 +151,6 @@ class Trainer:
     ran: int = 0
     _units: list[str] = field(default_factory=list)
     _left: set[str] = field(default_factory=set)  # that this process may have to do
-
-    @property
-    def _checkpoints(self) -> str:
-        return f"{self.writer.path}.checkpoints"
 
     def register(self, groups: Sequence[Group]) -> None:
         """Make units known, and count them."""
@@ -183,14 +182,12 @@ class Trainer:
         """
         made_with = self.made_with | made_with
         try:
-            for group, split, outcome in self.executor.run(
-                self._claimed(groups, made_with)
-            ):
-                self._store(group, split, outcome, made_with)
+            for ended in self.executor.run(self._claimed(groups, made_with)):
+                self._store(*ended, made_with)
         finally:
             self.writer.release()
             with suppress(OSError):  # it is not there, or other processes still use it
-                Path(self._checkpoints).rmdir()
+                Path(f"{self.writer.path}.checkpoints").rmdir()
 
     def _claimed(
         self, groups: Sequence[Group], made_with: dict[str, Any]
@@ -205,7 +202,7 @@ class Trainer:
                 config=config,
                 run_id=name,
                 made_with=made_with | {"precision": config.train.precision},
-                checkpoints=f"{self._checkpoints}/{name}-{config.seed}-",
+                checkpoints=f"{self.writer.path}.checkpoints/{name}-{config.seed}-",
                 cache=self.cache,
                 on_progress=self.on_progress,
             )

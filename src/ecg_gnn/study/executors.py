@@ -3,13 +3,13 @@
 import time
 import traceback
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Self
 
 import torch
 
 from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.study.groups import Group
-from ecg_gnn.study.records import Result, of_evolved, provenance
+from ecg_gnn.study.records import Result, measure
 from ecg_gnn.study.store import Failed
 from ecg_gnn.study.units import Unit, UnitRunner, run_units
 from ecg_gnn.study.workers import WorkerPool
@@ -44,10 +44,6 @@ class Executor:
         """The device that a user's choice means where units will run."""
         return str(pick_device(name))
 
-    def made_with(self, device: str) -> dict[str, Any]:
-        """What records say about versions and machine."""
-        return provenance(device)
-
     def run(
         self, groups: Iterator[tuple[Group, UnitRunner]]
     ) -> Iterator[tuple[Group, int, Outcome]]:
@@ -81,7 +77,7 @@ def _measure(runner: UnitRunner, unit: Unit) -> Result:
     started = time.perf_counter()
     graphs = runner.graphs(*unit, runner.workspace(unit[0].name))
     return Result(
-        evolved_statistics=[of_evolved(graph, runner.dataset) for graph in graphs],
+        evolved_statistics=[measure(runner.dataset, graph) for graph in graphs],
         seconds=time.perf_counter() - started,
         provenance={**runner.made_with, "threads": torch.get_num_threads()},
     )

@@ -31,11 +31,6 @@ class Plan:
     settings: Settings  # those that are the same at every point, by dotted name
     grid: Grid
 
-    @property
-    def dataset(self) -> str:
-        """The graph as the recipe names it."""
-        return str(self.settings["dataset"])
-
     @cached_property
     def config(self) -> RunConfig:
         """What is asked for beside the grid."""
@@ -87,7 +82,7 @@ def recipe_cells(recipe: Recipe, only: Only | None = None) -> list[Plan]:
     """Every dataset, model and variant of a recipe with the grid tried there."""
     only = only or Only()
     recipe.check_has(vars(only))
-    cells = [
+    return [
         _cell(recipe, part, dataset, model, variant, only)
         for part in recipe.parts
         for dataset in part.datasets
@@ -95,7 +90,6 @@ def recipe_cells(recipe: Recipe, only: Only | None = None) -> list[Plan]:
         if is_wanted(dataset, only.datasets) and is_wanted(model, only.models)
         for variant in _variants(recipe.task, part, dataset, model, only)
     ]
-    return cells
 
 
 def _variants(

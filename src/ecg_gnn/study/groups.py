@@ -16,7 +16,7 @@ from ecg_gnn.data.catalogue import find_entry, is_graph_folder, is_path, is_pres
 from ecg_gnn.pipeline.resolve import check_embeddings
 from ecg_gnn.study.grid import Plan
 from ecg_gnn.study.one_run import prepare
-from ecg_gnn.study.records import of_input
+from ecg_gnn.study.records import measure
 from ecg_gnn.study.store import Configuration, DatasetInfo
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import expanded
@@ -61,21 +61,19 @@ def load_graphs(
 def _why_absent(name: str, data_root: str | Path | None) -> str | None:
     """Why a graph cannot be loaded without a network; None if it can."""
     path = expanded(name)
-    if is_graph_folder(path):
+    if is_graph_folder(path) or (is_path(name) and path.is_file()):
         return None
     if is_path(name):
-        return None if path.is_file() else f"there is no file {name}"
+        return f"there is no file {name}"
     entry, root = find_entry(name.partition(":")[0]), resolve_data_root(data_root)
-    if is_present(entry, root):
-        return None
-    return f"{entry.file} is not in {root}"
+    return None if is_present(entry, root) else f"{entry.file} is not in {root}"
 
 
 def describe(dataset: GraphDataset) -> DatasetInfo:
     """What the store keeps of a graph."""
     names = field_types(DatasetInfo).keys() - {"statistics"}
     values: dict[str, Any] = {name: getattr(dataset, name) for name in names}
-    return DatasetInfo(**values, statistics=of_input(dataset))
+    return DatasetInfo(**values, statistics=measure(dataset))
 
 
 def bind_all(
@@ -94,7 +92,7 @@ def bind(
     plan: Plan, loaded: Mapping[str, GraphDataset], device: str = "auto"
 ) -> list[Group]:
     """The groups of one plan, one per seed; none if its graph is not loaded."""
-    if (dataset := loaded.get(plan.dataset)) is None:
+    if (dataset := loaded.get(plan.settings["dataset"])) is None:
         return []
     asked = replaced(plan.config, {"device": device})
     return [_group(plan, replace(asked, seed=seed), dataset) for seed in plan.seeds]

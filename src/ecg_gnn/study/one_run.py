@@ -12,7 +12,7 @@ from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.embed import Embedder, EmbeddingCache
 from ecg_gnn.pipeline.resolve import check_embeddings, choose_variants, resolve
 from ecg_gnn.study.comparison import Report, compare, summarize
-from ecg_gnn.study.records import Record, RunFolder, mean, of_input, provenance
+from ecg_gnn.study.records import Record, RunFolder, mean, measure, provenance
 from ecg_gnn.study.units import OnProgress, UnitRunner, run_units
 from ecg_gnn.study.workers import WorkerPool
 from ecg_gnn.system.checks import check_in_range
@@ -165,7 +165,7 @@ def _report(
             for other in controls_of(variant)
             if other in summaries
         ],
-        graph=of_input(dataset),
+        graph=measure(dataset),
         evolved=evolved,
         records=[record for rows in records.values() for record in rows],
         folder=folder,

@@ -34,11 +34,6 @@ class Range:
     log: bool = False
     step: float | None = None
 
-    @property
-    def whole(self) -> bool:
-        """Whether only integers are tried."""
-        return isinstance(self.low, int)
-
     @classmethod
     def read(cls, setting: str, values: Mapping[str, Any]) -> Self:
         """Read a recipe's mapping; numbers get the type that the setting has."""
@@ -100,9 +95,8 @@ class Part:
             if not isinstance(values, Range):
                 _check_names(f"grid.{name}", values)
             if name in self.settings:
-                raise InputError(
-                    f"{name!r} must be in one of ['settings', 'grid'] (got both)"
-                )
+                places = "one of ['settings', 'grid'] (got both)"
+                raise InputError(f"{name!r} must be in {places}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,9 +174,8 @@ def check_settings(name: str, settings: Any) -> None:
 
 def _check_names(name: str, values: tuple[Any, ...]) -> None:
     if not values or len(set(map(repr, values))) != len(values):
-        raise InputError(
-            f"{name!r} must name at least one, each once (got {list(values)})"
-        )
+        said = f"must name at least one, each once (got {list(values)})"
+        raise InputError(f"{name!r} {said}")
 
 
 def _check_variant(variant: str) -> None:

@@ -157,20 +157,14 @@ RECALL = "knn_recall"
 """Only for approximate evolved graphs: the share of true neighbours that was found."""
 
 
-def of_input(dataset: "GraphDataset") -> Statistics:
-    """Everything that is measured of a dataset's own graph."""
+def measure(data: "GraphDataset", evolved: "EvolvedGraph | None" = None) -> Statistics:
+    """Everything that is measured of a dataset's own graph, or of an evolved one."""
     from ecg_gnn.evolve import defined_statistics  # with torch, which no reader needs
 
-    edges, y = dataset.labelled_part(dataset.edge_index)
-    return defined_statistics(edges, y, directed=dataset.directed)
-
-
-def of_evolved(graph: "EvolvedGraph", dataset: "GraphDataset") -> Statistics:
-    """Everything that is measured of an evolved graph."""
-    from ecg_gnn.evolve import defined_statistics
-
-    edges, y = dataset.labelled_part(graph.edge_index)
-    recall = {} if graph.recall is None else {RECALL: graph.recall}
+    edges, y = data.labelled_part((evolved or data).edge_index)
+    if evolved is None:
+        return defined_statistics(edges, y, directed=data.directed)
+    recall = {} if evolved.recall is None else {RECALL: evolved.recall}
     return defined_statistics(edges, y, directed=True) | recall
 
 

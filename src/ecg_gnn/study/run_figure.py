@@ -38,9 +38,9 @@ def _draw_scores(axes: Any, report: Report) -> None:
     box = {"facecolor": "white", "edgecolor": "none", "pad": 1, "alpha": 0.8}
     text = {"va": "center", "fontsize": 9, "bbox": box}
     for place, row in enumerate(rows):
-        colour, mean = canvas.COLOURS[row.variant], 100 * row.test_mean
-        dots = {"s": 16, "color": colour, "marker": canvas.MARKERS[row.variant]}
-        axes.scatter([place] * len(points[place]), points[place], alpha=0.55, **dots)
+        look, mean = canvas.look(row.variant), 100 * row.test_mean
+        dots, colour = {"s": 16, "alpha": 0.55, **look}, look["color"]
+        axes.scatter([place] * len(points[place]), points[place], **dots)
         axes.plot([place - 0.25, place + 0.25], [mean, mean], color=colour, lw=2.5)
         axes.annotate(f"{mean:.2f}", (place + 0.3, mean), color=colour, **text)
     few = len(rows) <= 4  # side by side there is room for a few
@@ -57,12 +57,11 @@ def _draw_differences(axes: Any, report: Report) -> None:
     shown = list(reversed(report.comparisons))
     labels = []
     for place, row in enumerate(shown):
-        mean, colour = 100 * row.mean_difference, canvas.COLOURS[row.against]
+        mean, look = 100 * row.mean_difference, canvas.look(row.against)
         if row.ci_low is not None and row.ci_high is not None:
             ends = [100 * row.ci_low, 100 * row.ci_high]
-            axes.plot(ends, [place, place], color=colour, lw=2)
-        marker = canvas.MARKERS[row.against]
-        axes.scatter([mean], [place], color=colour, marker=marker, s=28, zorder=3)
+            axes.plot(ends, [place, place], color=look["color"], lw=2)
+        axes.scatter([mean], [place], s=28, zorder=3, **look)
         name = f"{run_name(report.config, row)} − {row.against}"
         labels.append(canvas.in_lines(name))
     axes.axvline(0, **canvas.DASHES)

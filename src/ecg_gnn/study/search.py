@@ -107,7 +107,8 @@ def search_cell(
     from optuna.trial import TrialState
 
     variant = plan.variant.embedding or plan.variant.name
-    names = loaded[plan.dataset].name, str(plan.settings["model.name"]), variant
+    graph = loaded[plan.settings["dataset"]].name
+    names = graph, str(plan.settings["model.name"]), variant
     trials: list[_Trial] = []
     with _optuna_study(derive_seed(search.seed, "search", *names)) as study:
         proposals = _proposals(study, plan, loaded, device)
@@ -228,7 +229,7 @@ def _distribution(values: Values) -> Any:
     if not isinstance(values, Range):
         return distributions.CategoricalDistribution(range(len(values)))
     low, high, step = values.low, values.high, values.step
-    if values.whole:
+    if isinstance(low, int):
         return distributions.IntDistribution(
             int(low), int(high), log=values.log, step=int(step or 1)
         )

@@ -7,7 +7,7 @@ scores are used. All variants are chosen in this way, including controls.
 
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -37,13 +37,6 @@ class CellKey:
     variant: str
     embedding: str | None
     tags: Tags = ()
-
-    @classmethod
-    def of(cls, configuration: Configuration) -> "CellKey":
-        """The cell that a configuration belongs to."""
-        return cls(
-            **{each.name: getattr(configuration, each.name) for each in fields(cls)}
-        )
 
     @property
     def graph_label(self) -> str:
@@ -166,23 +159,20 @@ class Selection:
 
     def models(self) -> list[list[Cell]]:
         """Cells grouped by dataset and model."""
-        groups: dict[CellKey, list[Cell]] = {}
-        for cell in self.cells:
-            groups.setdefault(cell.key.model_key(), []).append(cell)
-        return list(groups.values())
+        groups = groupby(self.cells, key=lambda cell: cell.key.model_key())
+        return [list(cells) for _, cells in groups]
 
     def rival(self, cell: Cell, other: str) -> Cell | None:
         """The baseline or a control of it, by name, if there is such."""
-        key = cell.key
-        controls = identity.controls_of(identity.variant_of(key.embedding))
-        named = [control for control in controls if control.name == other]
-        wanted = [key.of_variant(each.name, each.embedding) for each in named]
+        controls = identity.controls_of(identity.variant_of(cell.key.embedding))
+        named = [each for each in controls if each.name == other]
+        wanted = [cell.key.of_variant(other, each.embedding) for each in named]
         return next((cell for cell in self.cells if cell.key in wanted), None)
 
     def against(self, cell: Cell, other: str) -> PairedTest | None:
         """Test a cell against its baseline or a control, if there is such."""
         rival = self.rival(cell, other)
-        return None if rival is None else cell.chosen.against(rival.chosen, other)
+        return cell.chosen.against(rival.chosen, other) if rival else None
 
 
 def best_ecg(cells: Iterable[Cell]) -> Cell | None:
@@ -196,16 +186,17 @@ def best_ecg(cells: Iterable[Cell]) -> Cell | None:
 def _cells(records: Sequence[UnitRecord]) -> tuple[Cell, ...]:
     """In each the best mean validation score, of those with the most finished units."""
     groups: dict[CellKey, list[Candidate]] = {}
+    names = field_types(CellKey)
     # A store gives the units of a configuration together, by split and seed.
     for at, units in groupby(records, key=lambda record: record.configuration):
         candidate = Candidate(configuration=at, records=tuple(units))
-        groups.setdefault(CellKey.of(at), []).append(candidate)
+        key = CellKey(**{name: getattr(at, name) for name in names})
+        groups.setdefault(key, []).append(candidate)
     cells = []
     for key, candidates in groups.items():
         kept = [candidate for candidate in candidates if not candidate.pruned]
         most = max((len(candidate.records) for candidate in kept), default=0)
-        whole = [c for c in kept if len(c.records) == most]
-        if whole:
+        if whole := [c for c in kept if len(c.records) == most]:
             ranked = tuple(sorted(whole, key=lambda c: -c.val_mean))
             rest = tuple(c for c in candidates if c not in whole)
             cells.append(Cell(key=key, candidates=ranked, incomplete=rest))

@@ -19,7 +19,7 @@ from ecg_gnn.evolve import EvolvedGraph
 from ecg_gnn.pipeline import Classification, classify, embed_as_input, evolve
 from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.scale import SAMPLER_NAME
-from ecg_gnn.study.records import Record, of_evolved
+from ecg_gnn.study.records import Record, measure
 from ecg_gnn.study.workers import LostWorkerError, WorkerPool
 from ecg_gnn.system.checks import not_finite
 from ecg_gnn.train import Progress, TrainResult
@@ -55,7 +55,15 @@ class UnitRunner:
             torch.cuda.reset_peak_memory_stats(device)
         shown = f"split {first}" if len(units) == 1 else f"{len(units)} splits"
         workspace = self.workspace(f"{variant.name} · {shown}")
-        trainings = [self._training(variant, index, workspace) for _, index in units]
+        trainings = []
+        for _, index in units:
+            split = self.dataset.split(index)
+            evolved = self.graphs(variant, index, workspace)
+            file = f"{self.checkpoints}{variant.file_name(index)}.safetensors"
+            path = None if self.checkpoints is None else Path(file)
+            data = self.dataset, split, self.config, workspace
+            own = embed_as_input(variant.inputs, *data)
+            trainings.append(Classification(split, evolved, path, vectors=own))
         trained = classify(self.dataset, trainings, self.config, workspace)
         made_with: dict[str, Any] = {"threads": torch.get_num_threads()}
         made_with |= {"trained_together": len(units)}
@@ -65,7 +73,7 @@ class UnitRunner:
         measured = {"peak_memory_mb": peak, "provenance": self.made_with | made_with}
         pairs = zip(units, trainings, trained, strict=True)
         return [
-            self._record(unit, training.evolved, result, measured)
+            self._record(unit, training.evolved, result, **measured)
             for unit, training, (_, result) in pairs
         ]
 
@@ -76,22 +84,8 @@ class UnitRunner:
         data = self.dataset, self.dataset.split(index), self.config, workspace
         return [evolve(part, *data) for part in variant.graphs]
 
-    def _training(
-        self, variant: Variant, index: int, workspace: Workspace
-    ) -> Classification:
-        dataset, split = self.dataset, self.dataset.split(index)
-        evolved = self.graphs(variant, index, workspace)
-        file = f"{self.checkpoints}{variant.file_name(index)}.safetensors"
-        checkpoint = None if self.checkpoints is None else Path(file)
-        own = embed_as_input(variant.inputs, dataset, split, self.config, workspace)
-        return Classification(split, evolved, checkpoint, vectors=own)
-
     def _record(
-        self,
-        unit: Unit,
-        evolved: Sequence[Any],
-        result: TrainResult,
-        measured: dict[str, Any],
+        self, unit: Unit, graphs: Sequence[Any], result: TrainResult, **measured: Any
     ) -> Record:
         variant, index = unit
         if result.test is None or not math.isfinite(result.test):
@@ -109,7 +103,7 @@ class UnitRunner:
             test=result.test,
             seconds=result.seconds,
             evolved_statistics=[
-                of_evolved(EvolvedGraph.of(graph), self.dataset) for graph in evolved
+                measure(self.dataset, EvolvedGraph.of(graph)) for graph in graphs
             ],
             losses=_finite(result.losses),
             val_scores=_finite(result.val_scores),

@@ -44,11 +44,8 @@ def judge(signs: Mapping[str, int]) -> str:
 
 def verdict(report: Report) -> list[str]:
     """A sentence on every ECG variant, and a warning where splits are too few."""
-    few = len(report.config.splits or ())
-    said = [
-        f"{name} {_MEANS.get(word, f'is {VERDICTS[word]}')}."
-        for name, word in judged(report).items()
-    ]
+    few, words = len(report.config.splits or ()), judged(report)
+    said = [f"{n} {_MEANS.get(w, f'is {VERDICTS[w]}')}." for n, w in words.items()]
     if report.comparisons and few < _FEW:
         splits = "One split is" if few == 1 else f"{few} splits are"
         said.append(f"{splits} too few to tell: try more, --splits 0-4.")

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from multiprocessing import active_children
 from multiprocessing.process import BaseProcess
 from typing import TypeVar
@@ -50,8 +49,12 @@ class WorkerPool:
             )
         executor = self._executor
         try:
-            with _interrupts_held_back():  # submitting starts processes
+            # Submitting starts processes, which must never hear Ctrl-C.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
                 tasks_of = {executor.submit(work, task): task for task in tasks}
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
             for future in as_completed(tasks_of):
                 error = future.exception()
                 if isinstance(error, BrokenProcessPool):
@@ -69,16 +72,6 @@ class WorkerPool:
             for child in set(active_children()) - self._not_ours:
                 child.terminate()
             raise
-
-
-@contextmanager
-def _interrupts_held_back() -> Iterator[None]:
-    """Hear Ctrl-C after the block; processes that are started in it, not at all."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def start_worker(threads: int, parent: int) -> None:

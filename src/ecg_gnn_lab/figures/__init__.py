@@ -1,11 +1,10 @@
 """Figures of records: effects, homophily before and after, training curves."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from ecg_gnn.config.identity import LABELS
-from ecg_gnn.study.store import Store
 from ecg_gnn.system import canvas
 from ecg_gnn.system.canvas import DASHES, RING, Paint, in_lines, look
 from ecg_gnn.system.checks import InputError
@@ -15,7 +14,6 @@ from ecg_gnn_lab.tables.document import Row
 from ecg_gnn_lab.tables.scores import compared_with, surely
 
 Groups = Sequence[Sequence[Row]]
-_WIDTH = 5.4  # in inches; wider, and a phone would show letters too small
 _MEASURES = ("edge_homophily", "adjusted_homophily", "label_informativeness")
 
 
@@ -50,7 +48,8 @@ def _stacked(
     lines = max(names(row).count("\n") + 1 for group in groups for row in group)
     heights = [0.17 * lines * len(group) + 0.2 for group in groups]
     height = 1.8 + sum(heights) + 0.25 * len(groups)
-    figure = kind(figsize=(_WIDTH, height), layout="constrained")
+    # In inches: wider, and a phone would show letters too small.
+    figure = kind(figsize=(5.4, height), layout="constrained")
     options = {"squeeze": False, "sharex": "col", "sharey": "row"}
     grid = figure.subplots(len(groups), columns, height_ratios=heights, **options)
     for line, group in zip(grid, groups, strict=True):
@@ -60,7 +59,7 @@ def _stacked(
     return figure, grid
 
 
-def _legend(figure: Any, axes: Any, marks: Mapping[str, Mapping[str, Any]]) -> None:
+def _legend(figure: Any, axes: Any, marks: dict[str, dict[str, Any]]) -> None:
     for name, style in marks.items():
         axes.plot([], [], label=name, **style)
     figure.legend(loc="outside lower center", ncols=len(marks))
@@ -81,10 +80,8 @@ def _effects(kind: Any, rows: Sequence[Row]) -> Any:
         axes.axvline(0, zorder=0, **DASHES)
     _legend(figure, axes, {f"− {other}": {"lw": 2, **look(other)} for other in shown})
     axes.set_xlabel("paired difference in points, 95% interval")
-    said = []
-    for other in shown:
-        signs = [surely(row, other) for row in rows if other in compared_with([row])]
-        said.append(f"above {other} in {signs.count(1)} of {len(signs)}")
+    signs = {o: [surely(r, o) for r in rows if o in compared_with([r])] for o in shown}
+    said = [f"above {o} in {each.count(1)} of {len(each)}" for o, each in signs.items()]
     figure.suptitle("ECG is " + ",\n".join(said))
     return figure
 
@@ -103,8 +100,8 @@ def _homophily(kind: Any, groups: Groups) -> Any:
             start = rows[0][name]
             for place, row in enumerate(rows):
                 style = marks["evolved" if place else "input graph"]
-                line_style = {"color": style["color"], "lw": 1.2, "alpha": 0.45}
-                axes.plot([start, row[name]], [place, place], **line_style)
+                thin = {"color": style["color"], "lw": 1.2, "alpha": 0.45}
+                axes.plot([start, row[name]], [place, place], **thin)
                 axes.plot([row[name]], [place], **style)
                 axes.plot([row[f"paper_{name}"]], [place], **RING)
             axes.axvline(start or 0, zorder=0, **DASHES)
@@ -137,14 +134,9 @@ FIGURES = {"effects": effects, "curves": curves, "homophily": homophily}
 
 
 def draw_figure(
-    name: str,
-    store: Store,
-    path: Path,
-    recipe: str | None = None,
-    *,
-    source: str | None = None,
+    name: str, tables: StudyTables, path: Path, source: str | None = None
 ) -> None:
     """Draw one of :data:`FIGURES` into a file that can say what it was drawn from."""
-    if (paint := FIGURES[name](StudyTables(store, recipe))) is None:
+    if (paint := FIGURES[name](tables)) is None:
         raise InputError(f"the store has no finished records for the figure {name!r}")
     canvas.draw(path, paint, source)

@@ -15,7 +15,6 @@ from ecg_gnn_lab.tables import StudyTables
 _MOST_POINTS = 250  # of a line: a panel is hardly wider
 _RUSH = 0.08  # of the steps come first, and would squeeze all that follows
 
-
 Band = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
 """Steps, counted from 1; means over trainings; deviations, of a single one zero"""
 Panel = list[tuple[Cell, Band]]
@@ -29,8 +28,7 @@ def curves(source: StudyTables) -> Paint | None:
     """
     panels: list[Panel] = []
     models = source.selection.models()
-    evolved = [cells for cells in models if best_ecg(cells)]
-    for cells in evolved or models:
+    for cells in list(filter(best_ecg, models)) or models:
         best = best_ecg(cells) or cells[0]
         rivals = [source.selection.rival(best, o) for o in ("baseline", "identity")]
         shown = dict.fromkeys(cell.key for cell in (best, *rivals) if cell)
@@ -61,9 +59,8 @@ def _draw_panel(axes: Any, panel: Panel) -> None:
         axes.plot(x, y, lw=1.2, label=name, markevery=every, **style)
         axes.fill_between(x, y - around, y + around, alpha=0.15, color=style["color"])
     key = panel[0][0].key
-    axes.set_title(in_lines(f"{key.graph_label} · {key.model_label}", 22))
-    axes.set_xlabel("step")
-    axes.set_ylabel("test score (%)")
+    title = in_lines(f"{key.graph_label} · {key.model_label}", 22)
+    axes.set(title=title, xlabel="step", ylabel="test score (%)")
     # Below the panel, off the lines.
     axes.legend(loc="upper left", bbox_to_anchor=(0, -0.2))
 

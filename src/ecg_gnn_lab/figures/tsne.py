@@ -5,6 +5,7 @@ sides, so that whatever tells the classes apart comes from the edges.
 """
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,7 @@ from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.seeds import derive_seed, seeded
 
 _WIDTH = 64
-_COLOURED = 4
-"""Classes that are told apart by colour"""
+_COLOURED = 4  # classes that are told apart by colour
 Plane = NDArray[np.float64]
 
 
@@ -63,17 +63,11 @@ def draw_tsne(
     order = torch.randperm(graph.num_nodes, generator=generator)
     shown = order[:num_nodes].sort().values
     name = tagged(embedding, run_tags(config, embedding, "statistics"))
-    edges = {
-        "input graph": graph.edge_index,
-        f"evolved graph ({name}, k = {config.evolve.k})": evolved.edge_index,
-    }
-    planes = {
-        side: _plane(_layer(graph, each, record.seed)[shown], record.seed)
-        for side, each in edges.items()
-    }
-    labels = graph.y[shown].numpy()
-    source = f"unit {record.id}"
-    draw(path, lambda kind: _paint(kind, graph.name, planes, labels), source)
+    after = f"evolved graph ({name}, k = {config.evolve.k})"
+    edges = {"input graph": graph.edge_index, after: evolved.edge_index}
+    planes = {n: _plane(graph, e, shown, record.seed) for n, e in edges.items()}
+    paint = partial(_paint, graph.name, planes, graph.y[shown].numpy())
+    draw(path, paint, f"unit {record.id}")
 
 
 def _find(
@@ -93,15 +87,11 @@ def _find(
 
 
 @torch.no_grad()
-def _layer(graph: GraphDataset, edge_index: Tensor, seed: int) -> Tensor:
+def _plane(graph: GraphDataset, edge_index: Tensor, shown: Tensor, seed: int) -> Plane:
     """A random GCN layer's output; the same weights whatever the edges."""
     with seeded(seed, "t-SNE layer"):
         layer = GCNConv(graph.num_features, _WIDTH)
-    output: Tensor = layer(graph.x, edge_index).relu()  # [N, C]
-    return output
-
-
-def _plane(points: Tensor, seed: int) -> Plane:
+    points = layer(graph.x, edge_index).relu()[shown]  # [N, C]
     perplexity = min(30.0, max(2.0, (len(points) - 1) / 3.5))
     seed = derive_seed(seed, "t-SNE") % 2**31
     flat = TSNE(init="pca", perplexity=perplexity, random_state=seed, n_jobs=1)
@@ -109,7 +99,7 @@ def _plane(points: Tensor, seed: int) -> Plane:
 
 
 def _paint(
-    kind: Any, dataset: str, planes: dict[str, Plane], labels: NDArray[np.int64]
+    dataset: str, planes: dict[str, Plane], labels: NDArray[np.int64], kind: Any
 ) -> Any:
     """Both planes side by side; the most frequent classes have colours, others grey."""
     classes, counts = np.unique(labels, return_counts=True)
@@ -119,8 +109,8 @@ def _paint(
     for axes, (name, plane) in zip(figure.subplots(1, 2), planes.items(), strict=True):
         axes.scatter(*plane[~np.isin(labels, frequent)].T, color="0.88", s=size, lw=0)
         for label, colour in zip(frequent, PALETTE, strict=False):
-            some, style = plane[labels == label].T, {"color": colour, "lw": 0}
-            axes.scatter(*some, s=size, label=f"class {label}", **style)
+            style = {"color": colour, "lw": 0, "label": f"class {label}"}
+            axes.scatter(*plane[labels == label].T, s=size, **style)
         axes.set(title=name, xticks=[], yticks=[])
         axes.spines[:].set_visible(False)
     more = len(classes) - len(frequent)

@@ -5,14 +5,11 @@ import hashlib
 import json
 from dataclasses import replace
 from importlib.resources import files
-from pathlib import Path
 from types import SimpleNamespace
 
 from ecg_gnn._version import __version__
-from ecg_gnn.study.store import Store
 from ecg_gnn.system.canvas import svg_text
 from ecg_gnn.system.checks import InputError, MissingExtraError, metric_label
-from ecg_gnn.system.files import write_text
 from ecg_gnn_lab.figures import FIGURES
 from ecg_gnn_lab.report import summary
 from ecg_gnn_lab.report.details import cell_detail
@@ -21,13 +18,7 @@ from ecg_gnn_lab.tables.document import TableDocument
 from ecg_gnn_lab.tables.ranking import BEST, boards
 
 _TABLES = ("results", "leaderboard", "embeddings", "hyperparameters", "statistics")
-EMPTY = ("", "—", "undefined")
-"""Texts of a table that say nothing."""
-
-
-def write_report(store: Store, path: Path, recipe: str | None = None) -> None:
-    """Write the report of a store, or of one recipe; the file is whole or not there."""
-    write_text(path, render_report(gather(StudyTables(store, recipe))))
+EMPTY = ("", "—", "undefined")  # texts of a table that say nothing
 
 
 def render_report(content: SimpleNamespace) -> str:
@@ -66,24 +57,22 @@ def gather(tables: StudyTables) -> SimpleNamespace:
     store, recipe, selection = tables.store, tables.recipe, tables.selection
     records, failures = store.records(recipe=recipe), store.failures(recipe=recipe)
     if not (records or failures):
-        raise InputError(
-            f"'store' {str(store.path)!r} has nothing to report: no unit of it has "
-            "finished or failed"
-        )
+        said = "has nothing to report: no unit of it has finished or failed"
+        raise InputError(f"'store' {str(store.path)!r} {said}")
     machines = dict.fromkeys(r.result.provenance.get("device_name") for r in records)
+    ended = [each.finished for each in records] + [each.finished for each in failures]
     facts = {
         "recipe": recipe or ", ".join(store.recipes()),
         "finished": f"{len(records):,}",
         "failed": f"{len(failures):,}",
-        "last": max([r.finished for r in records] + [f.finished for f in failures])[
-            :10
-        ],
+        "last": max(ended)[:10],
         "on": ", ".join(filter(None, machines)),
         "ecg-gnn": __version__,
     }
     results, every = tables["results"].rows, tables["embeddings"].rows
     ecg = [row for row in results if row["variant"] == "ecg"]
-    shown = {row["dataset"] for row in ecg}
+    named = {row["dataset"] for row in ecg}
+    shown = [info for info in selection.datasets if info.name in named]
     rows = {row["configuration"]: row for row in (*every, *results)}
     paints = {name: figure(tables) for name, figure in FIGURES.items()}
     documents = [tables[name] for name in _TABLES]
@@ -92,9 +81,7 @@ def gather(tables: StudyTables) -> SimpleNamespace:
         answers=summary.answers(ecg, every),
         tiles={(row["dataset"], row["model"]): row for row in ecg},
         # What must be said of a dataset wherever a number on it is shown.
-        notes={
-            i.name: i.note for i in selection.datasets if i.note and i.name in shown
-        },
+        notes={info.name: info.note for info in shown if info.note},
         boards=boards(tables["leaderboard"].rows),
         facts={name: text for name, text in facts.items() if text},
         sheets=[_without_empty_columns(each) for each in documents if each.rows],
@@ -109,10 +96,7 @@ def gather(tables: StudyTables) -> SimpleNamespace:
 
 def _without_empty_columns(table: TableDocument) -> TableDocument:
     """A table without columns that say nothing; of p it is bold print that tells."""
-    said = [
-        column
-        for column in table.columns
-        if not column.key.endswith("_p_holm")
-        and any(column.text(row) not in EMPTY for row in table.rows)
-    ]
+    pairs = zip(table.columns, zip(*table.texts()[1], strict=True), strict=True)
+    filled = [column for column, texts in pairs if not set(EMPTY).issuperset(texts)]
+    said = [column for column in filled if not column.key.endswith("_p_holm")]
     return replace(table, columns=said)

@@ -13,10 +13,8 @@ from ecg_gnn_lab.tables.document import Row, difference_text, p_text, score_text
 from ecg_gnn_lab.tables.scores import RIVALS
 
 Detail = dict[str, Any]
-Pairs = list[tuple[str, str]]
 _MAX_TRIED = 40
 _MAX_VALUES = 4
-_SCORES = ("validation (%)", "test (%)", "best step", "seconds", "MB")
 
 
 def cell_detail(cell: Cell, info: DatasetInfo, row: Row) -> Detail:
@@ -24,6 +22,9 @@ def cell_detail(cell: Cell, info: DatasetInfo, row: Row) -> Detail:
     at, records = cell.chosen.configuration, cell.chosen.records
     facts = {"test": score_text(row), "validation": f"{row['val_mean']:.2f}"}
     metric = metric_label(info.metric)
+    pairs = zip(varied_settings(cell), cell.candidates, strict=True)
+    tried = [[settings, f"{100 * each.val_mean:.2f}"] for settings, each in pairs]
+    titles = ["settings", "validation (%)"]
     return {
         "title": cell.label,
         "subtitle": f"{cell.key.graph_label} · {cell.key.model_label} · {metric}",
@@ -33,7 +34,8 @@ def cell_detail(cell: Cell, info: DatasetInfo, row: Row) -> Detail:
         "command": command_parts(at),
         "tests": [_test(row, o) for o in RIVALS if row.get(f"minus_{o}") is not None],
         "settings": [(n, _shown(v)) for n, v in _settings(at).items()],
-        "tried": _tried(cell),
+        # The best of its grid by validation.
+        "tried": {"titles": titles, "rows": tried[:_MAX_TRIED], "count": len(tried)},
         "provenance": _provenance(r.result.provenance for r in records),
     }
 
@@ -70,7 +72,7 @@ def _settings(configuration: Configuration) -> dict[str, Any]:
     return {name: settings[name] for name in DEFAULTS if name in settings}
 
 
-def _provenance(rows: Iterable[Mapping[str, Any]]) -> Pairs:
+def _provenance(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Where and with what records were made: the first of values that differ."""
     values: dict[str, dict[str, None]] = {}
     for row in rows:
@@ -87,32 +89,23 @@ def _shown(value: Any, separator: str = ", ") -> str:
 
 
 def _score_records(records: Sequence[UnitRecord]) -> Detail:
-    rows = []
+    rows, scored = [], ("validation (%)", "test (%)", "best step", "seconds", "MB")
     for record in records:
-        result = record.result
+        result, memory = record.result, record.result.peak_memory_mb
         scores = [f"{100 * known(score):.2f}" for score in (result.val, result.test)]
-        memory = result.peak_memory_mb
         used = "—" if memory is None else f"{memory:,.0f}"
         steps = [str(result.best_step), f"{result.seconds:.1f}", used]
         rows.append([str(record.split), str(record.seed), *scores, *steps])
-    return {"titles": ["split", "seed", *_SCORES], "rows": rows}
+    return {"titles": ["split", "seed", *scored], "rows": rows}
 
 
 def _test(row: Row, other: str) -> Detail:
     key = f"minus_{other}"
     named = {"p": "paired t-test, p", "p_wilcoxon": "Wilcoxon, p", "p_holm": "p, Holm"}
     tests = [(title, row[f"{key}_{name}"]) for name, title in named.items()]
-    values = [(title, p_text(p)) for title, p in tests if p is not None]
-    difference = ("difference [95% interval]", difference_text(row, key))
-    return {"against": other, "values": [difference, *values]}
-
-
-def _tried(cell: Cell) -> Detail:
-    """The best of a cell's grid by validation."""
-    pairs = zip(varied_settings(cell), cell.candidates, strict=True)
-    rows = [[settings, f"{100 * each.val_mean:.2f}"] for settings, each in pairs]
-    titles = ["settings", "validation (%)"]
-    return {"titles": titles, "rows": rows[:_MAX_TRIED], "count": len(rows)}
+    values = [("difference [95% interval]", difference_text(row, key))]
+    values += [(title, p_text(p)) for title, p in tests if p is not None]
+    return {"against": other, "values": values}
 
 
 def varied_settings(cell: Cell) -> list[str]:

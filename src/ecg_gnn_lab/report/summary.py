@@ -55,11 +55,8 @@ def lede(rows: Sequence[Row]) -> str:
         for kind, said in VERDICTS.items()
         if counts[kind] and kind not in ("open", "worse")
     )
-    shown = counts["edges"] or "None"
-    return (
-        f"{text}, by {' to '.join(ends)} points ({kinds}). {shown} of these gains "
-        "can be credited to the evolved edges."
-    )
+    text += f", by {' to '.join(ends)} points ({kinds}). {counts['edges'] or 'None'}"
+    return f"{text} of these gains can be credited to the evolved edges."
 
 
 def answers(rows: Sequence[Row], every: Sequence[Row]) -> list[Answer]:
@@ -69,7 +66,14 @@ def answers(rows: Sequence[Row], every: Sequence[Row]) -> list[Answer]:
     compared with every row of the table of embeddings.
     """
     first, *more = (_against(rows, other) for other in RIVALS)
-    found = [first, *_how_much(_measured(rows, "baseline")), *more]
+    compared, found = _measured(rows, "baseline"), [first]
+    if compared:
+        gains = sorted((row["minus_baseline"], _name(row)) for row in compared)
+        ends = [f"{signed_text(gain)} ({name})" for gain, name in gains]
+        median = signed_text(statistics.median(gain for gain, _ in gains))
+        text = "The median difference from the plain model, in points. From "
+        found.append(Answer("By how much?", median, f"{text}{ends[0]} to {ends[-1]}."))
+    found += more
     # Models that the paper only quotes were trained by other code, with its faults.
     own = [row for row in every if row["published_source"] == PAPER]
     if own:
@@ -96,16 +100,6 @@ def _against(rows: Sequence[Row], other: str) -> Answer:
         f"Against {about}, ECG is above in {signs.count(1)}, below in "
         f"{signs.count(-1)}, too close to call in {signs.count(0)}.",
     )
-
-
-def _how_much(rows: Sequence[Row]) -> list[Answer]:
-    if not rows:
-        return []
-    ordered = sorted(rows, key=lambda row: row["minus_baseline"])
-    ends = [f"{signed_text(row['minus_baseline'])} ({_name(row)})" for row in ordered]
-    median = signed_text(statistics.median(row["minus_baseline"] for row in rows))
-    text = "The median difference from the plain model, in points. From "
-    return [Answer("By how much?", median, f"{text}{ends[0]} to {ends[-1]}.")]
 
 
 def _measured(rows: Sequence[Row], other: str) -> list[Row]:

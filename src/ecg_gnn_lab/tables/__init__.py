@@ -1,7 +1,7 @@
 """The paper's four tables from our records, its numbers beside; and a leaderboard."""
 
 from ecg_gnn_lab.tables import ranking, scores, statistics
-from ecg_gnn_lab.tables.document import FORMATS, TABLES, StudyTables, render
+from ecg_gnn_lab.tables.document import FORMATS, TABLES, StudyTables
 
 TABLES |= {
     "results": scores.results_table,
@@ -11,4 +11,4 @@ TABLES |= {
     "leaderboard": ranking.leaderboard_table,
 }
 
-__all__ = ["FORMATS", "TABLES", "StudyTables", "render"]
+__all__ = ["FORMATS", "TABLES", "StudyTables"]

@@ -12,7 +12,7 @@ from ecg_gnn.config.identity import explain
 from ecg_gnn.study.selection import Candidate, Cell, Selection
 from ecg_gnn.study.store import DatasetInfo, Store
 from ecg_gnn.system.canvas import minus
-from ecg_gnn.system.cells import markdown, safe_cell, without_html
+from ecg_gnn.system.cells import Table, markdown, safe_cell, without_html
 
 Row = Mapping[str, Any]
 _SYMBOLS = {"±": r"\pm", "−": "-", "→": r"\rightarrow", "×": r"\times", "<": "<"}
@@ -53,14 +53,8 @@ class Column(NamedTuple):
     """How people read something of a row."""
 
     title: str
-    key: str
-    """Of the value that is shown, and that a report sorts by"""
-    show: Callable[[Row, str], str] = plain_text
-    """Makes text of a row and this key"""
-
-    def text(self, row: Row) -> str:
-        """What people read."""
-        return self.show(row, self.key)
+    key: str  # of the value that is shown, and that a report sorts by
+    show: Callable[[Row, str], str] = plain_text  # makes text of a row and this key
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,35 +65,26 @@ class TableDocument:
     title: str
     columns: Sequence[Column]
     rows: Sequence[Row]
-    notes: Sequence[str] = ()
-    """What must be said beside the numbers"""
+    notes: Sequence[str] = ()  # what must be said beside the numbers
 
-    def cells(self) -> list[list[str]]:
-        """The text of every row."""
-        return [[column.text(row) for column in self.columns] for row in self.rows]
-
-    def titles(self) -> list[str]:
-        """The text above the columns."""
-        return [column.title for column in self.columns]
-
-
-def render(document: TableDocument, form: str) -> str:
-    """A table as text in one of :data:`FORMATS`, with a newline at its end."""
-    return FORMATS[form](document)
+    def texts(self) -> Table:
+        """The text above the columns, and that of every row."""
+        rows = [[c.show(row, c.key) for c in self.columns] for row in self.rows]
+        return [column.title for column in self.columns], rows
 
 
 def _markdown(document: TableDocument) -> str:
-    table = markdown((document.titles(), document.cells()))
-    lines = [f"# {document.title}", "", table, ""]
+    lines = [f"# {document.title}", "", markdown(document.texts()), ""]
     lines += [f"- {note}" for note in document.notes]
     return without_html("\n".join(lines).rstrip() + "\n")
 
 
 def _latex(document: TableDocument) -> str:
     caption = f"{document.title}. {' '.join(document.notes)}".translate(_LATEX)
+    titles, rows = document.texts()
     header, *lines = (
         " & ".join(cell.translate(_LATEX) for cell in line) + r" \\"
-        for line in (document.titles(), *document.cells())
+        for line in (titles, *rows)
     )
     begin = rf"""% needs \usepackage{{booktabs}}
 \begin{{table}}
@@ -116,22 +101,18 @@ def _csv(document: TableDocument) -> str:
     names = list(dict.fromkeys(name for row in document.rows for name in row))
     writer = csv.DictWriter(out, names, lineterminator="\n")
     writer.writeheader()
-    for row in document.rows:
-        writer.writerow({name: safe_cell(value) for name, value in row.items()})
+    writer.writerows({n: safe_cell(v) for n, v in row.items()} for row in document.rows)
     return out.getvalue()
 
 
 def _json(document: TableDocument) -> str:
-    content = {
-        "table": document.name,
-        "title": document.title,
-        "rows": [dict(row) for row in document.rows],
-        "notes": list(document.notes),
-    }
+    shown = {name: getattr(document, name) for name in ("title", "rows", "notes")}
+    content = {"table": document.name, **shown}
     return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 FORMATS = {"md": _markdown, "latex": _latex, "csv": _csv, "json": _json}
+"""A table as text, with a newline at its end."""
 
 
 def score_values(candidate: Candidate) -> dict[str, Any]:
@@ -144,9 +125,9 @@ def score_values(candidate: Candidate) -> dict[str, Any]:
     }
 
 
-def score_text(row: Row, kind: str = "test") -> str:
-    """Mean and standard deviation of one kind: ``test``, ``published``, ``paper``."""
-    mean, std = row[f"{kind}_mean"], row[f"{kind}_std"]
+def score_text(row: Row, key: str = "test_mean") -> str:
+    """Mean and standard deviation, of ours or of a published result."""
+    mean, std = row[key], row[key.replace("_mean", "_std")]
     if mean is None:
         return "—"
     return f"{mean:.2f}" if std is None else f"{mean:.2f} ± {std:.2f}"
@@ -186,10 +167,8 @@ def p_text(p: float) -> str:
 
 
 PUBLISHED_COLUMNS = (
-    Column("ours (%)", "test_mean", lambda row, _: score_text(row)),
-    Column(
-        "published (%)", "published_mean", lambda row, _: score_text(row, "published")
-    ),
+    Column("ours (%)", "test_mean", score_text),
+    Column("published (%)", "published_mean", score_text),
     Column("ours − published", "published_difference", signed_value),
 )
 """Ours beside what is published on the same model."""
@@ -204,11 +183,9 @@ def common_notes(selection: Selection, cells: Sequence[Cell]) -> list[str]:
             f"{unfinished} configurations have fewer finished trainings than others of "
             "their cell and could not be chosen."
         )
-    if selection.left_out:
-        notes.append(
-            f"{selection.left_out} records of older numerics are not compared with "
-            "newer ones and left out."
-        )
+    if old := selection.left_out:
+        said = "records of older numerics are not compared with newer ones"
+        notes.append(f"{old} {said} and left out.")
     return notes
 
 

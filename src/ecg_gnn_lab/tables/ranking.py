@@ -13,8 +13,7 @@ from ecg_gnn_lab.published import Published, published_score, published_values
 from ecg_gnn_lab.tables import document as doc
 
 _BOARD = ("dataset", "dataset_sha256", "random_splits", "label_rate")
-BEST = "best published: "
-"""How the name of such a row begins"""
+BEST = "best published: "  # how the name of such a row begins
 _EXPLAINED = (
     "Ours: mean ± sample standard deviation of the test score in percent over splits. "
     "Every model stands here plain, with ECG as in the paper, and with ECG and options "
@@ -120,8 +119,7 @@ def _place(row: doc.Row) -> tuple[bool, float]:
 def _row(
     selection: Selection, cell: Cell, is_best: bool, best: Sequence[Published]
 ) -> dict[str, Any]:
-    key, chosen = cell.key, cell.chosen
-    ours = 100 * chosen.test_mean
+    key, chosen, ours = cell.key, cell.chosen, 100 * cell.chosen.test_mean
     # Published models read no labels: a difference from them would mean nothing.
     alike = best and LABELS not in key.tags
     name = model_name(key.backbone, key.model)

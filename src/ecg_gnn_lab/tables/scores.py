@@ -10,8 +10,7 @@ from ecg_gnn_lab.tables import document as doc
 
 RIVALS = ("baseline", "identity", "embedding")
 """What every ECG row is compared with: its gain is the edges' if it beats them all."""
-SURE = 0.05
-"""Holm-corrected p below which a difference counts as more than chance."""
+SURE = 0.05  # Holm-corrected p below which a difference counts as more than chance
 _SETTINGS = "model.layers model.hidden evolve.k model.drop_edge evolve.self_loops"
 """Of the chosen configuration, as raw columns; a report shows all settings."""
 _BESIDE_PAPER = {"layers": "layers", "width": "hidden", "embedding": "embedding"}
@@ -95,44 +94,37 @@ def _score_rows(
     tests |= dict(zip(ecg, corrected(tests[pair] for pair in ecg), strict=True))
     rows = []
     for cell in cells:
-        row = _row(selection, cell, cell in best, detailed)
+        key, chosen = cell.key, cell.chosen
+        known = published.published_score(cell, in_detail=detailed)
+        row = {
+            "dataset": key.graph_label,
+            "model": key.model_label,
+            "variant": key.variant,
+            "embedding": key.embedding,
+            "label": cell.label,
+            "best_on_validation": cell in best,
+            "metric": selection.dataset(key).metric,
+            "units": len(chosen.records),
+            **doc.score_values(chosen),
+            **published.published_values(known, 100 * chosen.test_mean),
+        }
         for other in rivals:
-            row |= columns_of_test(f"minus_{other}", tests[cell.key, other])
+            row |= columns_of_test(f"minus_{other}", tests[key, other])
             rival = selection.rival(cell, other)
-            unequal = rival and rival.chosen.precisions != cell.chosen.precisions
+            unequal = rival and rival.chosen.precisions != chosen.precisions
             row[f"minus_{other}_unequal"] = bool(unequal)
-        row |= {n.partition(".")[2]: cell.chosen.setting(n) for n in _SETTINGS.split()}
+        row |= {n.partition(".")[2]: chosen.setting(n) for n in _SETTINGS.split()}
         row["tried"] = len(cell.candidates) + len(cell.incomplete)
-        rows.append(row | {"configuration": cell.chosen.configuration.id})
+        rows.append(row | {"configuration": chosen.configuration.id})
     return rows
-
-
-def _row(
-    selection: Selection, cell: Cell, is_best: bool, detailed: bool
-) -> dict[str, Any]:
-    chosen, mean = cell.chosen, 100 * cell.chosen.test_mean
-    known = published.published_score(cell, in_detail=detailed)
-    return {
-        "dataset": cell.key.graph_label,
-        "model": cell.key.model_label,
-        "variant": cell.key.variant,
-        "embedding": cell.key.embedding,
-        "label": cell.label,
-        "best_on_validation": is_best,
-        "metric": selection.dataset(cell.key).metric,
-        "units": len(chosen.records),
-        **doc.score_values(chosen),
-        **published.published_values(known, mean),
-    }
 
 
 def columns_of_test(prefix: str, test: PairedTest | None) -> dict[str, Any]:
     """A test as columns of a row, differences in points."""
     row: dict[str, Any] = {}
-    for name in ("mean", "ci_low", "ci_high"):
-        share = getattr(test, name, None)
-        column = prefix if name == "mean" else f"{prefix}_{name}"
-        row[column] = None if share is None else 100 * share
+    for name in ("", "_ci_low", "_ci_high"):
+        share = getattr(test, name[1:] or "mean", None)
+        row[prefix + name] = None if share is None else 100 * share
     for name in ("p", "p_wilcoxon", "p_holm"):
         row[f"{prefix}_{name}"] = getattr(test, name, None)
     return row

@@ -23,13 +23,11 @@ class MeasuredGraph:
     """An evolved graph with what was measured of it, split by split."""
 
     dataset: DatasetInfo
-    configuration: Configuration
-    """Of its first record"""
+    configuration: Configuration  # of its first record
     embedding: str
     measured: dict[tuple[int, int], Statistics] = field(default_factory=dict)
     """By split and seed; one where the graph is the same in all"""
-    apart: Sequence[str] = ()
-    """Settings that tell it from graphs that would have the same name"""
+    apart: Sequence[str] = ()  # settings that tell it from graphs of the same name
 
     @cached_property
     def settings(self) -> RunConfig:
@@ -37,11 +35,6 @@ class MeasuredGraph:
         config = RunConfig.from_dict(self.configuration.config)
         variant = identity.variant_of(self.embedding)
         return identity.canonical(config, variant, "statistics")
-
-    @cached_property
-    def tags(self) -> identity.Tags:
-        """Options past the paper that made it another graph."""
-        return identity.tags_of(self.settings)
 
     @property
     def source(self) -> str:
@@ -55,9 +48,9 @@ class MeasuredGraph:
     @property
     def label(self) -> str:
         """The graph's name in tables and figures."""
-        evolve = self.settings.evolve
+        evolve, tags = self.settings.evolve, identity.tags_of(self.settings)
         name = f"{self.source}, k = {evolve.k}, self-loops {evolve.self_loops}"
-        return f"G_ECG ({', '.join([identity.tagged(name, self.tags), *self.apart])})"
+        return f"G_ECG ({', '.join([identity.tagged(name, tags), *self.apart])})"
 
 
 def measured_graphs(store: Store, recipe: str | None = None) -> list[MeasuredGraph]:
@@ -106,12 +99,8 @@ def statistics_table(source: doc.StudyTables) -> doc.TableDocument:
     """The statistics of every input graph and of its evolved graphs."""
     evolved = sorted(measured_graphs(source.store, source.recipe), key=_place)
     measured = [graph.dataset for graph in evolved]
-    inputs = [
-        info
-        for info in source.store.datasets()
-        if source.recipe is None or info in measured
-    ]
-    rows: list[doc.Row] = []
+    every, rows = source.store.datasets(), list[doc.Row]()
+    inputs = [info for info in every if source.recipe is None or info in measured]
     for info in inputs:
         rows.append(_row(info, None))
         rows += [_row(info, graph) for graph in evolved if graph.dataset == info]
@@ -136,8 +125,8 @@ def statistics_table(source: doc.StudyTables) -> doc.TableDocument:
 
 def _place(graph: MeasuredGraph) -> tuple[Any, ...]:
     order, evolve = [*EMBEDDINGS, graph.embedding], graph.settings.evolve
-    place = order.index(graph.embedding), graph.source
-    return *place, evolve.k, evolve.self_loops, graph.tags
+    place = order.index(graph.embedding), graph.source, evolve.k, evolve.self_loops
+    return *place, identity.tags_of(graph.settings)
 
 
 def _row(info: DatasetInfo, graph: MeasuredGraph | None) -> doc.Row:
@@ -149,7 +138,7 @@ def _row(info: DatasetInfo, graph: MeasuredGraph | None) -> doc.Row:
     if graph is not None:
         embedding, evolve = graph.embedding, graph.settings.evolve
         at = graph.configuration
-        past_it = at.random_splits or at.label_rate or graph.tags
+        past_it = at.random_splits or at.label_rate or identity.tags_of(graph.settings)
         in_paper &= evolve.k == published.STATISTICS_K and not past_it
         statistics = mean([*graph.measured.values()])
         row |= {"graph": graph.label, "embedding": embedding, "k": evolve.k}

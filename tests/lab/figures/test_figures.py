@@ -8,6 +8,7 @@ from ecg_gnn.study.store import Store
 from ecg_gnn.system.checks import InputError
 from ecg_gnn_lab.figures import FIGURES, draw_figure
 from ecg_gnn_lab.figures.training_curves import score_band
+from ecg_gnn_lab.tables import StudyTables
 from reported_studies import HOSTILE, fill
 from small_studies import HandmadeStore, dataset_info
 
@@ -26,8 +27,8 @@ def store(tmp_path_factory):
 )
 def test_a_figure_is_the_same_again_in_any_format(store, tmp_path, name, form):
     first, second = tmp_path / f"a.{form}", tmp_path / "new" / f"b.{form}"
-    draw_figure(name, store, first)
-    draw_figure(name, store, second, "by-hand")
+    draw_figure(name, StudyTables(store), first)
+    draw_figure(name, StudyTables(store, "by-hand"), second)
     assert first.read_bytes().startswith(STARTS[form])
     assert first.read_bytes() == second.read_bytes()
 
@@ -35,7 +36,7 @@ def test_a_figure_is_the_same_again_in_any_format(store, tmp_path, name, form):
 def test_figures_say_what_they_show(store, tmp_path):
     texts = {}
     for name in FIGURES:
-        draw_figure(name, store, tmp_path / "f.svg")
+        draw_figure(name, StudyTables(store), tmp_path / "f.svg")
         texts[name] = (tmp_path / "f.svg").read_text()
     assert "gcn, ECG (mlp)" in texts["effects"]
     assert "− identity" in texts["effects"]
@@ -45,16 +46,18 @@ def test_figures_say_what_they_show(store, tmp_path):
 
 def test_a_figure_can_say_what_it_was_drawn_from(store, tmp_path):
     for name in FIGURES:
-        draw_figure(name, store, tmp_path / f"{name}.svg", source="these records")
+        draw_figure(
+            name, StudyTables(store), tmp_path / f"{name}.svg", source="these records"
+        )
         text = (tmp_path / f"{name}.svg").read_text()
         assert "<dc:source>these records</dc:source>" in text
-    draw_figure(name, store, tmp_path / "f.pdf", source="these records")
+    draw_figure(name, StudyTables(store), tmp_path / "f.pdf", source="these records")
 
 
 def test_any_name_can_be_drawn(tmp_path):
     with Store.open(fill(tmp_path / "s.sqlite", hostile=True)) as store:
         for name in FIGURES:
-            draw_figure(name, store, tmp_path / "f.svg")
+            draw_figure(name, StudyTables(store), tmp_path / "f.svg")
             assert HOSTILE not in (tmp_path / "f.svg").read_text()
 
 
@@ -76,7 +79,7 @@ def test_curves_are_of_models_with_evolved_graphs_and_their_own_rivals(tmp_path)
     made.add([0.5, 0.6], model="h2gcn")
     made.writer.close()
     with Store.open(tmp_path / "s.sqlite") as store:
-        draw_figure("curves", store, tmp_path / "f.svg")
+        draw_figure("curves", StudyTables(store), tmp_path / "f.svg")
     text = (tmp_path / "f.svg").read_text()
     assert ("· gcn" in text, "h2gcn" in text) == (True, False)
     assert text.count("identity, gated") == 1
@@ -89,7 +92,7 @@ def test_a_store_without_the_matter_is_refused(tmp_path):
     with Store.open(tmp_path / "s.sqlite") as store:
         for name in FIGURES:
             with pytest.raises(InputError, match=f"for the figure '{name}'"):
-                draw_figure(name, store, tmp_path / "f.png")
+                draw_figure(name, StudyTables(store), tmp_path / "f.png")
     assert not (tmp_path / "f.png").exists()
 
 
@@ -101,4 +104,4 @@ def test_one_split_and_no_identity_is_enough(tmp_path):
     made.writer.close()
     with Store.open(tmp_path / "s.sqlite") as store:
         for name in FIGURES:
-            draw_figure(name, store, tmp_path / "f.png")
+            draw_figure(name, StudyTables(store), tmp_path / "f.png")

@@ -34,7 +34,7 @@ def sheet(content, name):
 
 def column(content, name, title):
     """The cells of a column of the page: classes, sort value, text."""
-    place = sheet(content, name).titles().index(title)
+    place = sheet(content, name).texts()[0].index(title)
     table = render_report(content).partition(f'id="{name}-table"')[2]
     rows = table.partition("</table>")[0].split("<tr")[2:]
     cells = [re.findall(r"(?s)<td.*?</td>", row)[place] for row in rows]
@@ -79,7 +79,7 @@ def test_what_the_paper_does_not_have_has_no_column(tmp_path):
     made.add([0.5, 0.6], dataset=dataset_info("own", "2" * 64))
     made.writer.close()
     results = sheet(gathered(tmp_path / "s.sqlite"), "results")
-    assert results.titles() == ["dataset", "model", "variant", "n", "ours (%)"]
+    assert results.texts()[0] == ["dataset", "model", "variant", "n", "ours (%)"]
 
 
 def test_every_score_has_details(content):

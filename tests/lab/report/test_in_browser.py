@@ -7,7 +7,8 @@ import pytest
 from browser import WIDER, Browser, find_browser
 from documented import ROOT
 from ecg_gnn.study.store import Store
-from ecg_gnn_lab.report import write_report
+from ecg_gnn_lab.report import gather, render_report
+from ecg_gnn_lab.tables import StudyTables
 from reported_studies import HOSTILE, fill
 
 SHOWN = "[...document.querySelectorAll('#results-table tbody tr:not([hidden])')]"
@@ -30,7 +31,8 @@ def pages(tmp_path_factory):
     for name, hostile in (("plain", False), ("hostile", True)):
         path = fill(folder / f"{name}.sqlite", hostile=hostile)
         with Store.open(path) as store:
-            write_report(store, folder / f"{name}.html")
+            page = render_report(gather(StudyTables(store)))
+            (folder / f"{name}.html").write_text(page, encoding="utf-8")
     return folder
 
 

@@ -155,10 +155,10 @@ class Store:
     def curves(self, unit: str) -> Curves | None:
         """Loss, validation and test score of every step of one unit, if kept."""
         query = "SELECT curves FROM records WHERE unit = :unit AND curves IS NOT NULL"
-        found = self._read(
+        kept = self._read(
             lambda row: Curves.from_bytes(row["curves"]), query, unit=unit
         )
-        return found[0] if found else None
+        return kept[0] if kept else None
 
     def progress(self, *, recipe: str | None = None) -> list[stored.Progress]:
         """How many units of every dataset, model and variant are in which state.

@@ -148,10 +148,8 @@ def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
     with closing(open_in_memory()) as ours:
         expected = ours.execute(_SHAPE).fetchall()
     if connection.execute(_SHAPE).fetchall() != expected:
-        raise InputError(
-            f"'store' {str(path)!r} must have the tables of schema {SCHEMA_VERSION} "
-            "(got others)"
-        )
+        tables = f"the tables of schema {SCHEMA_VERSION} (got others)"
+        raise InputError(f"'store' {str(path)!r} must have {tables}")
     reason = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if reason == "ok" and connection.execute(_ROWS_ARE_MISSING).fetchone()[0]:
         reason = "rows are missing"

@@ -56,10 +56,7 @@ class StoreWriter(Store):
                 self._insert("members", {"recipe": recipe, "unit": unit.id})
 
     def claim(self, units: Sequence[str], *, retry_failed: bool = False) -> list[str]:
-        """Take those units that are neither done nor running, in one transaction.
-
-        With ``retry_failed`` those that failed are free, too.
-        """
+        """Take those units that are missing, or have failed, in one transaction."""
         free = {"missing", "failed"} if retry_failed else {"missing"}
         with transaction(self._connection):
             taken = [unit for unit in units if self.state(unit) in free]
