@@ -57,9 +57,6 @@ class Dropout(nn.Module):
         rate = self.rate if self.training else 0.0
         return kernels.linear_dropout(parts, linear, rate, gelu=gelu)
 
-    def extra_repr(self) -> str:
-        return f"rate={self.rate}"
-
 
 NUM_HEADS = 8
 
