@@ -13,7 +13,7 @@ from ecg_gnn.study.executors import Executor, Outcome
 from ecg_gnn.study.grid import Only, check_size, recipe_cells
 from ecg_gnn.study.groups import Group, bind_all, describe, load_graphs
 from ecg_gnn.study.recipe import Recipe, load_recipe
-from ecg_gnn.study.search import CellSummary, Search, check_grids, search_cell
+from ecg_gnn.study.search import CellSearch, CellSummary, Search, check_grids
 from ecg_gnn.study.store import Failed, StoredUnit, StoreWriter
 from ecg_gnn.study.table import full_name
 from ecg_gnn.study.units import OnProgress, UnitRunner
@@ -117,7 +117,8 @@ def run_study(
             searched = []
             if search:
                 searched = [
-                    search_cell(trainer, cell, loaded, device, search) for cell in cells
+                    CellSearch(trainer, cell, loaded, device, search).run()
+                    for cell in cells
                 ]
             else:
                 trainer.register(groups)
@@ -224,11 +225,13 @@ class Trainer:
         self._left.discard(unit)
         self.ran += 1
         left, total = len(self._left), len(self._units)
-        ahead = duration(left * (time.monotonic() - self.started) / self.ran)
+        ahead = duration(left * (time.monotonic() - self.started) / self.ran) + " left"
+        # How much a search still has to do is known only when it has done it.
+        ahead = "" if "search" in made_with else f", {ahead}"
         seed = f" seed {group.config.seed}" if group.config.seed else ""
         self.say(
             f"[{total - left}/{total}] {full_name(group.configuration)} split {split}"
-            f"{seed}: {_result_text(outcome)}, {ahead} left"
+            f"{seed}: {_result_text(outcome)}{ahead}"
         )
 
 
