@@ -67,7 +67,7 @@ def records(path):
 
 
 def test_a_search_finds_what_is_good(searched):
-    report, executor = searched(trials=24, seed=3)
+    report, executor = searched(trials=24, seed=2)
     (cell,) = report.searched
     assert (cell.done, cell.pruned, cell.failed) == (24, 0, 0)
     assert (report.recipe, report.ran, report.counts.total) == ("space+tpe", 48, 48)
@@ -128,6 +128,67 @@ def test_a_grid_that_ends_is_searched_to_its_end(searched):
     of_mlp, of_identity = report.searched
     assert (of_mlp.done, of_identity.done) == (4, 2)  # identity has no neighbours
     assert report.counts.total == report.counts.done == len(executor.ran) == 12
+
+
+def test_a_finite_grid_is_searched_completely(searched):
+    grid = {
+        "model.dropout": [0, 0.1, 0.2, 0.3, "4e-1"],
+        "train.lr": [1e-4, "1e-3", 3e-3, 0.01, 0.1],
+    }
+    asked = recipe(grid=grid, splits=[0])
+
+    def how(settings, split):
+        return 0.9 - settings["model.dropout"] - settings["train.lr"]
+
+    report, executor = searched(trials=11, asked=asked, how=how)
+    assert report.searched[0].done == 11
+    report, more = searched(trials=40, asked=asked, how=how)
+    tried = {(at["model.dropout"], at["train.lr"]) for at, _ in executor.ran + more.ran}
+    assert len(tried) == len(executor.ran + more.ran) == report.searched[0].done == 25
+    steps = {"model.dropout": {"low": 0, "high": 0.6, "step": 0.1}}
+    asked = recipe(grid=steps, splits=[0])
+    report, executor = searched("steps.sqlite", trials=40, asked=asked, how=how)
+    assert len(executor.ran) == report.searched[0].done == 7
+
+
+def test_trials_in_the_store_count_whatever_is_proposed_now(searched):
+    report, _ = searched(trials=6)
+    again, executor = searched(trials=6, seed=1)
+    assert (executor.ran, again.searched) == ([], report.searched)
+    more, executor = searched(trials=8, seed=1)
+    assert (len(executor.ran), more.searched[0].done) == (4, 8)
+    assert more.searched[0].val >= report.searched[0].val
+
+
+def test_trials_count_after_failures_were_retried(searched):
+    failing = [True]
+
+    def fails_at_first(settings, split):
+        high = failing[0] and settings["train.lr"] > 1e-3
+        return ZeroDivisionError("once") if high else score(settings, split)
+
+    report, executor = searched(trials=14, how=fails_at_first)
+    (cell,), failing[0] = report.searched, False
+    assert cell.failed > 0
+    assert cell.failed + cell.done == 14
+    again, executor = searched(trials=14, how=fails_at_first, retry_failed=True)
+    assert (len(executor.ran), again.searched[0].done) == (2 * cell.failed, 14)
+
+
+def test_what_was_pruned_counts_without_pruning_and_with_another_seed(searched):
+    options = {"trials": 12, "asked": recipe(splits=list(range(6)))}
+    report, _ = searched(prune=True, **options)
+    assert report.searched[0].pruned > 0
+    again, executor = searched(seed=1, **options)
+    assert (executor.ran, again.searched) == ([], report.searched)
+    assert again.counts == report.counts
+
+
+def test_no_time_left_is_foretold_and_the_best_is_named(searched):
+    said = []
+    searched(trials=2, say=said.append)
+    assert not any(" left" in line for line in said)
+    assert " (best " in said[-1]
 
 
 def test_what_a_grid_has_trained_is_not_trained_again(searched):
@@ -249,7 +310,7 @@ def test_a_trial_that_failed_is_left_alone_until_it_is_retried(searched):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"trials": 0}, "'trials' must be in"),
+        ({"trials": 0}, "'trials' must be given"),
         ({"seed": -1}, "'search_seed' must be in"),
         ({"sampler": "grid"}, "'search' must be one of"),
         ({"asked": recipe(task="statistics")}, "'search' must be of a recipe with"),

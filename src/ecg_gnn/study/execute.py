@@ -14,7 +14,7 @@ from ecg_gnn.study.grid import Only, check_size, recipe_cells
 from ecg_gnn.study.groups import Group, bind_all, describe, load_graphs
 from ecg_gnn.study.recipe import Recipe, load_recipe
 from ecg_gnn.study.records import provenance
-from ecg_gnn.study.search import CellSummary, Search, check_grids, search_cell
+from ecg_gnn.study.search import CellSearch, CellSummary, Search, check_grids
 from ecg_gnn.study.store import Failed, StoredUnit, StoreWriter
 from ecg_gnn.study.table import full_name
 from ecg_gnn.study.units import OnProgress, UnitRunner
@@ -121,7 +121,7 @@ def run_study(
             searched = []
             if search:
                 given = loaded, device, search
-                searched = [search_cell(trainer, cell, *given) for cell in cells]
+                searched = [CellSearch(trainer, cell, *given).run() for cell in cells]
             else:
                 trainer.register(groups)
                 say(str(trainer.counts()))
@@ -221,11 +221,13 @@ class Trainer:
         self._left.discard(unit)
         self.ran += 1
         left, total = len(self._left), len(self._units)
-        ahead = duration(left * (time.monotonic() - self.started) / self.ran)
+        ahead = duration(left * (time.monotonic() - self.started) / self.ran) + " left"
+        # How much a search still has to do is known only when it has done it.
+        ahead = "" if "search" in made_with else f", {ahead}"
         seed = f" seed {group.config.seed}" if group.config.seed else ""
         self.say(
             f"[{total - left}/{total}] {full_name(group.configuration)} split {split}"
-            f"{seed}: {_result_text(outcome)}, {ahead} left"
+            f"{seed}: {_result_text(outcome)}{ahead}"
         )
 
 

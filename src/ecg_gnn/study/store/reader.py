@@ -143,10 +143,13 @@ class Store:
 
         def unit(row: dict[str, Any]) -> Any:
             at = known[row["configuration"]]
-            return stored.from_row(kind, row | {"configuration": at, "curves": None})
+            return stored.from_row(kind, row | {"configuration": at})
 
+        asked = f"PRAGMA table_info({table})"  # curves are large
+        columns = self._read(lambda row: row["name"], asked)
+        named = ", ".join(name for name in columns if name != "curves")
         query = (
-            f"SELECT {table}.*, units.* FROM {table} JOIN units ON units.id = unit "
+            f"SELECT {named}, units.* FROM {table} JOIN units ON units.id = unit "
             "JOIN configurations ON configurations.id = units.configuration "
             f"WHERE {_OF_RECIPE} ORDER BY configurations.rowid, split, seed"
         )
