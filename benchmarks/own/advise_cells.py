@@ -29,8 +29,7 @@ from run import LABELS
 from scipy.stats import t as student
 
 from ecg_gnn.advise.criterion import measure_gain
-from ecg_gnn.advise.known_nodes import KnownNodes
-from ecg_gnn.advise.question import make_question
+from ecg_gnn.advise.question import KnownNodes, make_question
 from ecg_gnn.data import csbm, load_dataset, make_dataset
 from ecg_gnn.ensemble.inputs import GraphInputs
 from ecg_gnn.ensemble.scoring import SCORES

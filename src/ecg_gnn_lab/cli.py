@@ -109,9 +109,7 @@ def figure(
 
 @opt.verb()
 def report(
-    store: Path,
-    out: Path = Path("report.html"),
-    recipe: str | None = None,
+    store: Path, out: Path = Path("report.html"), recipe: str | None = None
 ) -> None:
     """Write one HTML file that shows a study: open it in a browser, offline.
 

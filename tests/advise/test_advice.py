@@ -8,7 +8,7 @@ import pytest
 from advise.advised import Clock, advice_on, short, tiny_ring
 from ecg_gnn.advise import Stopwatch, advise, make_question, verdict
 from ecg_gnn.advise.advice import VARIANTS, node_scores
-from ecg_gnn.advise.known_nodes import KnownNodes
+from ecg_gnn.advise.question import KnownNodes
 from ecg_gnn.advise.report import cuts
 from ecg_gnn.data import csbm
 from ecg_gnn.ensemble.scoring import SCORES

@@ -9,8 +9,7 @@ import torch
 from advise.advised import advice_on, short, told_graph, with_test_labels_flipped
 from ecg_gnn.advise import verdict
 from ecg_gnn.advise.criterion import histograms, interval
-from ecg_gnn.advise.known_nodes import KnownNodes
-from ecg_gnn.advise.question import Candidate, make_question
+from ecg_gnn.advise.question import Candidate, KnownNodes, make_question
 from ecg_gnn.ensemble.inputs import GraphInputs
 from ecg_gnn.pipeline import Workspace
 

@@ -12,7 +12,6 @@ import pytest
 import torch
 
 from ecg_gnn.ensemble import contest, scoring, tournament
-from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
 from ecg_gnn.ensemble.certainty import (
     Scaling,
@@ -22,6 +21,7 @@ from ecg_gnn.ensemble.certainty import (
     sorted_errors,
     usual_error,
 )
+from ecg_gnn.ensemble.contest import blend_weights
 from ecg_gnn.ensemble.leaderboard import few_decide, report, verdict
 from ecg_gnn.ensemble.members import fold_count
 from ecg_gnn.ensemble.scoring import SCORES, choose_metric, interval

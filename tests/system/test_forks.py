@@ -7,8 +7,7 @@ import time
 import pytest
 import torch
 
-from ecg_gnn.system.cached import cached_property
-from ecg_gnn.system.machine import holding, using_threads
+from ecg_gnn.system.machine import cached_property, holding, using_threads
 
 # Python 3.12 warns of every fork beside threads.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")

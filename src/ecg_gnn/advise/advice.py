@@ -10,8 +10,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from ecg_gnn.advise.criterion import Gain, interval, measure_gain
-from ecg_gnn.advise.known_nodes import Array, KnownNodes
-from ecg_gnn.advise.question import Candidate, Question
+from ecg_gnn.advise.question import Array, Candidate, KnownNodes, Question
 from ecg_gnn.config import reads_labels
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.ensemble.inputs import GraphInputs

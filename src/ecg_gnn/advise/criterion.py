@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from ecg_gnn.advise.known_nodes import Array, KnownNodes
-from ecg_gnn.advise.question import Candidate
+from ecg_gnn.advise.question import Array, Candidate, KnownNodes
 
 _PRIOR = 1.0
 """How many neighbours the overall shares of classes count for in a histogram."""

@@ -31,8 +31,7 @@ app = typer.Typer(
 Name = Annotated[
     str,
     typer.Argument(
-        metavar="NAME",
-        help="Catalogue name, generator with parameters, or .npz file.",
+        metavar="NAME", help="Catalogue name, generator with parameters, or .npz file."
     ),
 ]
 

@@ -11,8 +11,7 @@ from ecg_gnn.cli import options as opt
 from ecg_gnn.cli import terminal
 from ecg_gnn.cli.terminal import ProgressDisplay, print_json
 from ecg_gnn.config import KEPT_EMBEDDINGS, declared
-from ecg_gnn.config.choices import ADVISED_EMBEDDINGS, ADVISED_KS
-from ecg_gnn.config.classify_settings import MODULES
+from ecg_gnn.config.classify_settings import ADVISED_EMBEDDINGS, ADVISED_KS, MODULES
 from ecg_gnn.config.run_config import kept_options
 from ecg_gnn.data import load_dataset
 from ecg_gnn.ensemble.scoring import SCORES
@@ -183,9 +182,7 @@ _ADVISE_HELPS = {
 
 
 @opt.verb(
-    {*_ADVISE_HELPS, "seed"},
-    helps=_ADVISE_HELPS,
-    ks=" and ".join(map(str, ADVISED_KS)),
+    {*_ADVISE_HELPS, "seed"}, helps=_ADVISE_HELPS, ks=" and ".join(map(str, ADVISED_KS))
 )
 def advise(
     settings: dict[str, Any],

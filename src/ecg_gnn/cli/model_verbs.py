@@ -15,7 +15,7 @@ from ecg_gnn.cli.terminal import (
     print_table,
     warn,
 )
-from ecg_gnn.config.choices import MOST_EXPLAINED
+from ecg_gnn.config.classify_settings import MOST_EXPLAINED
 from ecg_gnn.reading import MAX_CELLS
 from ecg_gnn.system.canvas import check_format
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range, printable

@@ -175,10 +175,7 @@ for _verb in ("table", "figure", "report"):
 @app.command()
 @opt.verb()
 def status(
-    store: Path,
-    recipe: str | None = None,
-    errors: bool = False,
-    json_: bool = False,
+    store: Path, recipe: str | None = None, errors: bool = False, json_: bool = False
 ) -> None:
     """Count what is done, failed, running and missing, row by row.
 

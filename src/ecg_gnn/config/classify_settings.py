@@ -269,3 +269,8 @@ class TrainConfig(Section, prefix="train."):
         """The fan-out in each graph; graphs without their own take the last."""
         missing = max(0, num_graphs - len(self.fanout))
         return (self.fanout + self.fanout[-1:] * missing)[:num_graphs]
+
+
+# Defaults of verbs that no run has as a setting; the verbs need them before torch.
+ADVISED_EMBEDDINGS, ADVISED_KS = ("features", "mlp", "bgrl"), (10, 3)
+MOST_EXPLAINED = 20  # neighbours in each graph, and columns, that ``explain`` examines

@@ -61,10 +61,7 @@ EMBEDDERS = {
         can_be_kept=True,
     ),
     "bgrl": EmbedderEntry(
-        help="graph, no labels",
-        place="BGRLEmbedder",
-        reads=_BGRL,
-        can_be_kept=True,
+        help="graph, no labels", place="BGRLEmbedder", reads=_BGRL, can_be_kept=True
     ),
     "mlp+bgrl": EmbedderEntry(
         help="both, concatenated",

@@ -17,7 +17,7 @@ from ecg_gnn.ensemble.inputs import (
 )
 from ecg_gnn.ensemble.members import Fitted, Job, Member, Plain, Tensors
 from ecg_gnn.ensemble.tree_texts import checked_trees, tensor_to_text, text_to_tensor
-from ecg_gnn.system.cached import cached_property
+from ecg_gnn.system.machine import cached_property
 
 _PATIENCE, _MOST_ROUNDS = 40, 1000
 # Of a table's columns, what a tree looks at; more take time and are hardly better.

@@ -15,7 +15,7 @@ from ecg_gnn.ensemble.candidates import Candidate
 from ecg_gnn.ensemble.certainty import Scaling, choose_multipliers, scaled
 from ecg_gnn.ensemble.inputs import Floats, GraphInputs, Numbers, Target
 from ecg_gnn.ensemble.members import Fitted, Fold, Job, Member
-from ecg_gnn.ensemble.scoring import SCORES, Array, interval
+from ecg_gnn.ensemble.scoring import SCORES, Array, Score, interval
 from ecg_gnn.ensemble.weighted import Ensemble, read_finished, write_finished
 from ecg_gnn.system.checks import not_finite
 
@@ -23,6 +23,18 @@ from ecg_gnn.system.checks import not_finite
 _FAIR_SHARES = 3
 # Of what is left, the most that something may take which no deadline stops.
 _MOST_AHEAD = 0.4
+_STEPS = 25
+_DRAWS = 20
+# Nodes at which greedy weights and those by score alone count the same.
+_HALF_TRUSTED = 400
+# A member this much worse than another has 1/e of its weight by score alone.
+_SPREAD = 0.02
+# Gains below this are noise; a smaller ensemble is as good.
+_LEAST_GAIN = 1e-5
+# Members that count for less than this are left out.
+_LEAST_WEIGHT = 0.01
+# Greedy steps look at the loss, which is smooth, and a little at the metric.
+_METRIC_SHARE = 0.1
 
 Say = Callable[[str, str], Callable[[int, int, float], None]]
 """Starts a display of one piece of work, by a title and a name."""
@@ -215,3 +227,57 @@ class Contest:
                 budget = int(self.end - self.start)
                 gone = min(int(time.monotonic() - self.start), budget)
                 self.say("fit", f"{name}, seconds")(gone, budget, float(best))
+
+
+def blend_weights(
+    score: Score,
+    smooth: Score,
+    y: Array,
+    predicted: Sequence[Array],
+    families: Sequence[str],
+) -> Array:
+    """Weights of the members, which sum to one.
+
+    Caruana et al. (2004): add, with replacement, whichever family helps most. Done on
+    several draws of the nodes and averaged, so that no accident of one draw decides.
+    The nodes are such that no member was trained on. Members that differ only in their
+    first weights are one family, and count the same. ``smooth`` is the loss as a score.
+    """
+    names = list(dict.fromkeys(families))
+    belongs = np.array([[name == one for one in families] for name in names])
+    means = belongs / belongs.sum(axis=1, keepdims=True)  # [families, members]
+    stacked = np.einsum("fm,mnw->fnw", means, np.stack(predicted))
+    generator = np.random.default_rng(0)
+    total = np.zeros(len(stacked))
+    for _ in range(_DRAWS):
+        rows = np.sort(generator.permutation(len(y))[: max(2, (2 * len(y)) // 3)])
+        total += _greedy(score, smooth, y[rows], stacked[:, rows])
+    # On few nodes the choice is mostly luck, and a mean of what is good is safer.
+    trust = len(y) / (len(y) + _HALF_TRUSTED)
+    weights = trust * total / total.sum() + (1 - trust) * _by_score(score, y, stacked)
+    weights[weights < min(_LEAST_WEIGHT, weights.max())] = 0
+    return np.asarray(weights / weights.sum() @ means)
+
+
+def _greedy(score: Score, smooth: Score, y: Array, stacked: Array) -> Array:
+    def worth(mean: Array) -> float:
+        return smooth.function(y, mean) + _METRIC_SHARE * score.function(y, mean)
+
+    counts = np.zeros(len(stacked))
+    mean = np.zeros_like(stacked[0])
+    best = -np.inf
+    for step in range(_STEPS):
+        trials = [worth((mean * step + each) / (step + 1)) for each in stacked]
+        place = int(np.argmax(trials))
+        if trials[place] <= best + _LEAST_GAIN:
+            break
+        best = trials[place]
+        mean = (mean * step + stacked[place]) / (step + 1)
+        counts[place] += 1
+    return np.asarray(counts / counts.sum())
+
+
+def _by_score(score: Score, y: Array, stacked: Array) -> Array:
+    scores = np.array([score.function(y, each) for each in stacked])
+    odds = np.exp((scores - scores.max()) / _SPREAD)
+    return np.asarray(odds / odds.sum())

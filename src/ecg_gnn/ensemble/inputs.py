@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecg_gnn.system.cached import cached_property
+from ecg_gnn.system.machine import cached_property
 
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]

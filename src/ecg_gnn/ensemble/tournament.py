@@ -12,7 +12,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
 from ecg_gnn.ensemble.certainty import (
     Scaling,
@@ -21,7 +20,7 @@ from ecg_gnn.ensemble.certainty import (
     fit_slope,
     sorted_errors,
 )
-from ecg_gnn.ensemble.contest import Contest, Say, Train, Work
+from ecg_gnn.ensemble.contest import Contest, Say, Train, Work, blend_weights
 from ecg_gnn.ensemble.inputs import Bools, GraphInputs
 from ecg_gnn.ensemble.members import fold_count, make_folds, thinned
 from ecg_gnn.ensemble.scoring import SCORES, choose_metric, smooth

@@ -246,23 +246,19 @@ def draw_leaderboard(metrics: Mapping[str, Any], path: Path) -> None:
     label = SCORES[metrics["metric"]].label
 
     def paint(figure_class: Any) -> Any:
-        size = (7, 1.3 + 0.3 * len(rows))
-        figure = figure_class(figsize=size, layout="constrained")
-        axes = figure.subplots()
+        figure = figure_class(figsize=(7, 1.3 + 0.3 * len(rows)), layout="constrained")
+        axes, marks = figure.subplots(), {"held-out nodes": "o", "test nodes": "x"}
         for place, row in enumerate(rows):
             colour = BLUE if row["weight"] else "0.6"
-            axes.plot(row["validation"], place, "o", color=colour)
-            if row["test"] is not None:
-                axes.plot(row["test"], place, "x", color=colour)
+            for part, mark in zip(("validation", "test"), marks.values(), strict=True):
+                if row[part] is not None:
+                    axes.plot(row[part], place, mark, color=colour)
         axes.axvspan(*metrics["validation_interval"], color=ORANGE, alpha=0.15)
         axes.axvline(metrics["validation"], color=ORANGE)
         axes.set_yticks(range(len(rows)), [in_lines(row["name"], 40) for row in rows])
-        axes.set_xlabel(label)
-        marks = {"held-out nodes": {"marker": "o"}, "test nodes": {"marker": "x"}}
-        marks = {name: {"color": BLUE, **style} for name, style in marks.items()}
-        if not all(row["weight"] for row in rows):
-            marks |= {"not in the ensemble": {"marker": "o", "color": "0.6"}}
-        key(axes, marks | {"ensemble": {"ls": "-", "color": ORANGE}})
+        axes.set_xlabel(f"{label} (grey: not in the ensemble)")
+        styles = {name: {"marker": mark, "color": BLUE} for name, mark in marks.items()}
+        key(axes, styles | {"ensemble": {"ls": "-", "color": ORANGE}})
         figure.suptitle(f"{label} {metrics['validation']:.3g} on held-out nodes")
         return figure
 

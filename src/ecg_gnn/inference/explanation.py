@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from torch import Tensor, cosine_similarity
 
-from ecg_gnn.config.choices import MOST_EXPLAINED
+from ecg_gnn.config.classify_settings import MOST_EXPLAINED
 from ecg_gnn.inference.model_folder import Model
 from ecg_gnn.system.canvas import PALETTE, draw, in_lines, minus
 from ecg_gnn.system.checks import InputError

@@ -16,8 +16,8 @@ from ecg_gnn.kernels.edge_order import (
 )
 from ecg_gnn.kernels.engine import Movable
 from ecg_gnn.kernels.hashing import keep_mask
-from ecg_gnn.system.cached import cached_property
 from ecg_gnn.system.checks import InputError, check_in_range
+from ecg_gnn.system.machine import cached_property
 
 
 @dataclass(frozen=True, eq=False)

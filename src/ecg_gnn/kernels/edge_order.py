@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from ecg_gnn.kernels.engine import Movable
-from ecg_gnn.system.cached import cached_property
 from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.machine import cached_property
 
 _DEGREE_LIMITS = (256, 32)
 

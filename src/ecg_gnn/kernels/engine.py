@@ -89,9 +89,7 @@ class _Differentiable(torch.autograd.Function):
 
 
 def differentiable(
-    there: Callable[..., Kept],
-    back: Callable[..., Grads],
-    *inputs: Tensor | None,
+    there: Callable[..., Kept], back: Callable[..., Grads], *inputs: Tensor | None
 ) -> Tensor:
     """A result with a backward pass of its own.
 

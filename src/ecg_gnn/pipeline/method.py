@@ -46,11 +46,7 @@ from ecg_gnn.evolve.backends import EXACT_NODES
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.nn import Network
 from ecg_gnn.pipeline import cross_fit
-from ecg_gnn.pipeline.classification import (
-    Classification,
-    make_training,
-    step_advice,
-)
+from ecg_gnn.pipeline.classification import Classification, make_training, step_advice
 from ecg_gnn.pipeline.workspace import (
     ALONE,
     Workspace,

@@ -92,10 +92,8 @@ def run_study(
     plans = [] if search else [plan for cell in cells for plan in cell.plans()]
     with executor or Executor(jobs) as where, TemporaryDirectory() as temporary:
         device = where.pick_device(device)
-        names, fetch = (
-            [cell.settings["dataset"] for cell in cells],
-            only.datasets is not None,
-        )
+        names = [cell.settings["dataset"] for cell in cells]
+        fetch = only.datasets is not None
         loaded, skipped = load_graphs(names, data_root, fetch=fetch)
         for name, why in skipped.items():
             hint = f"--datasets {name} would fetch it or say how to"

@@ -1,11 +1,11 @@
-"""The picture of one run: its scores, what the evolved graph adds, and homophily."""
+"""The picture of one run: its scores, and what the evolved graph adds."""
 
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ecg_gnn.study.comparison import Report
-from ecg_gnn.study.table import STATISTICS, graph_name, run_name
+from ecg_gnn.study.table import run_name
 from ecg_gnn.study.verdict import VERDICTS, judged
 from ecg_gnn.system import canvas
 from ecg_gnn.system.checks import metric_label
@@ -17,12 +17,11 @@ def draw(report: Report, path: Path) -> None:
 
 
 def paint(report: Report, figure_class: Any) -> Any:
-    """Three panels under what they say of every ECG variant."""
-    figure = figure_class(figsize=(12, 4.5), layout="constrained")
-    scores, differences, homophily = figure.subplots(1, 3, width_ratios=[1.1, 1.2, 1])
+    """Two panels under what they say of every ECG variant."""
+    figure = figure_class(figsize=(9, 4.5), layout="constrained")
+    scores, differences = figure.subplots(1, 2)
     _draw_scores(scores, report)
     _draw_differences(differences, report)
-    _draw_homophily(homophily, report)
     model, splits = report.config.model.name, len(report.config.splits or ())
     said = [f"{name} {VERDICTS[word]}" for name, word in judged(report).items()]
     title = f"{report.dataset} · {model} · {splits} splits"
@@ -69,21 +68,3 @@ def _draw_differences(axes: Any, report: Report) -> None:
     axes.set_ylim(-0.6, max(len(shown), 1) - 0.4)
     axes.set_xlabel("paired difference in points, 95% interval")
     axes.set_title("What the evolved graph adds")
-
-
-def _draw_homophily(axes: Any, report: Report) -> None:
-    graphs = {"G": report.graph} | report.evolved
-    keys = ["edge_homophily", "adjusted_homophily", "label_informativeness"]
-    width = 0.8 / len(graphs)
-    for place, (name, statistics) in enumerate(graphs.items()):
-        colour = canvas.PALETTE[place % len(canvas.PALETTE)]
-        values = [statistics[key] or 0 for key in keys]
-        left = [i + (place - (len(graphs) - 1) / 2) * width for i in range(len(keys))]
-        label = "G" if name == "G" else canvas.in_lines(graph_name(report.config, name))
-        bars = axes.bar(left, values, width=width * 0.92, color=colour, label=label)
-        texts = [canvas.minus(f"{value:.2f}") for value in values]
-        axes.bar_label(bars, texts, fontsize=8, padding=2)
-    axes.axhline(0, color="0.5", lw=0.8)
-    axes.set_xticks(range(len(keys)), [STATISTICS[key] for key in keys])
-    axes.set_title("Homophily before and after")
-    axes.legend(loc="upper left", bbox_to_anchor=(0, -0.08), fontsize=8)  # off the bars

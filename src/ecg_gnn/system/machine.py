@@ -1,16 +1,18 @@
-"""The machine: its memory and its threads."""
+"""The machine: its memory, its threads, and processes that are forked."""
 
+import functools
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from threading import RLock
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import torch
 
 from ecg_gnn.system.checks import size_text
 
+_T = TypeVar("_T")
 _FALLBACK = 4 << 30  # where the system does not tell
 _CGROUPS = (
     ("memory.max", "memory.current"),
@@ -158,3 +160,15 @@ def _in_the_child() -> None:
 os.register_at_fork(
     before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_the_child
 )
+
+
+class cached_property(functools.cached_property[_T]):  # noqa: N801, as in functools
+    """``functools.cached_property`` without its lock.
+
+    Python 3.11 has one lock for the property of all objects. A process that is forked
+    while another thread holds it would wait for that thread for ever, and has none.
+    """
+
+    def __init__(self, func: Callable[[Any], _T]) -> None:
+        super().__init__(func)
+        self.lock = nullcontext()

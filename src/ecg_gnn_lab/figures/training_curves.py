@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ecg_gnn.study.selection import Cell, best_ecg
 from ecg_gnn.study.store import Store
-from ecg_gnn.study.store.curves import places_of
+from ecg_gnn.study.store.rows import places_of
 from ecg_gnn.system.canvas import Paint, in_lines, look
 from ecg_gnn_lab.tables import StudyTables
 

@@ -1,8 +1,8 @@
 """One SQLite file with every training of a study: claimed once, never lost."""
 
-from ecg_gnn.study.store.curves import Curves as Curves
 from ecg_gnn.study.store.reader import Store as Store
 from ecg_gnn.study.store.rows import Configuration as Configuration
+from ecg_gnn.study.store.rows import Curves as Curves
 from ecg_gnn.study.store.rows import DatasetInfo as DatasetInfo
 from ecg_gnn.study.store.rows import Failed as Failed
 from ecg_gnn.study.store.rows import Failure as Failure

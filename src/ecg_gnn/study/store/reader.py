@@ -14,8 +14,7 @@ from typing import Any, Self, TypeVar
 
 from ecg_gnn.reading import first_line
 from ecg_gnn.study.store import rows as stored
-from ecg_gnn.study.store.curves import Curves
-from ecg_gnn.study.store.rows import newest
+from ecg_gnn.study.store.rows import Curves, newest
 from ecg_gnn.study.store.schema import TEXT_ENDING, open_existing
 from ecg_gnn.study.store.text import read_records
 from ecg_gnn.system.checks import InputError, check_choice

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ecg_gnn.study.store.curves import Curves
+from ecg_gnn.study.store.rows import Curves
 from ecg_gnn.system.checks import InputError
 
 SCHEMA_VERSION = 1

@@ -25,8 +25,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecg_gnn.study.store.curves import Curves, places_of
-from ecg_gnn.study.store.rows import Failure, UnitRecord
+from ecg_gnn.study.store.rows import Curves, Failure, UnitRecord, places_of
 from ecg_gnn.study.store.schema import TEXT_ENDING, insert, open_in_memory
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 from ecg_gnn.system.files import write_text

@@ -12,9 +12,8 @@ from typing import Any, Self
 
 from ecg_gnn.config.setting import field_types
 from ecg_gnn.study.records import Result
-from ecg_gnn.study.store.curves import Curves
 from ecg_gnn.study.store.reader import Store, owner_of, state_of
-from ecg_gnn.study.store.rows import DatasetInfo, StoredUnit
+from ecg_gnn.study.store.rows import Curves, DatasetInfo, StoredUnit
 from ecg_gnn.study.store.schema import TABLES, insert, open_or_create, transaction
 from ecg_gnn.system.checks import InputError
 
