@@ -119,7 +119,3 @@ def test_after_a_linear_map(gelu, num_parts, training):
         expected = F.gelu(expected)
     torch.testing.assert_close(got, expected, atol=1e-6, rtol=0)
     assert (got == 0).any() == training
-
-
-def test_repr():
-    assert repr(Dropout(0.25)) == "Dropout(rate=0.25)"

@@ -55,7 +55,7 @@ def cells(plans):
     """Variants and their settings by dataset and model."""
     found = {}
     for plan in plans:
-        key = plan.dataset, plan.config.model.name
+        key = plan.config.dataset, plan.config.model.name
         found.setdefault(key, {})[plan.variant.embedding] = plan.config
     return found
 
@@ -71,7 +71,7 @@ def test_shipped_recipes_expand_and_resolve(name):
     assert load_recipe(name).description
     # Of the full grids every twentieth point: resolving each takes a minute.
     some = plans[::20] if name in ("paper-grid", "specialised") else plans
-    graphs = {plan.dataset: stand_in(plan.dataset) for plan in some}
+    graphs = {plan.config.dataset: stand_in(plan.config.dataset) for plan in some}
     groups = [group for plan in some for group in bind(plan, graphs)]
     assert all(group.units for group in groups)
     if name != "smoke" and name != "statistics":
@@ -102,7 +102,7 @@ def test_paper_best_is_the_papers_best():
         plan = next(
             plan
             for plan in plans_of("paper-best")
-            if (plan.dataset, plan.config.model.name) == (dataset, model)
+            if (plan.config.dataset, plan.config.model.name) == (dataset, model)
             and plan.variant.embedding == winner
         )
         config = bind(plan, graph)[0].config
@@ -157,7 +157,7 @@ def test_polynormer_has_the_authors_settings():
 
 def test_tuned_has_eighteen_settings():
     plans = expand(load_recipe("tuned"), Only(variants=["baseline"]))
-    found = {(p.dataset, p.config.model.name): p.config for p in plans}
+    found = {(p.config.dataset, p.config.model.name): p.config for p in plans}
     datasets = [*published.read("tables.json")["metric"], "roman-empire-glove"]
     assert set(found) == {(d, m) for d in datasets for m in ("gcn", "sage", "gat")}
     assert len(plans) == 18
@@ -169,7 +169,7 @@ def test_tuned_has_eighteen_settings():
     assert (one.model.dropout, one.train.lr, one.train.steps) == (0.2, 3e-5, 1500)
     borrowed = found["roman-empire-glove", "gcn"]
     assert borrowed.model == found["roman-empire", "gcn"].model
-    every = {(p.dataset, p.variant.embedding) for p in plans_of("tuned")}
+    every = {(p.config.dataset, p.variant.embedding) for p in plans_of("tuned")}
     assert every >= {("tolokers", name) for name in (None, "mlp", "bgrl", "identity")}
     assert {name for d, name in every if d == "roman-empire-glove"} == {None}
     first = {d for (d, _), c in found.items() if c.model.options.get("input_linear")}
@@ -181,15 +181,15 @@ def test_beyond_has_the_options_past_the_paper():
     plans = [p for p in plans_of("beyond") if p.config.model.backbone == "tuned"]
     for plan in plans:
         config = plan.config
-        cell = plan.dataset, config.model.name, plan.variant.embedding
+        cell = plan.config.dataset, config.model.name, plan.variant.embedding
         point = config.train.label_input, config.model.gate, config.embed.cross_fit
         point += (config.embed.cross_fit_models, config.model.drop_edge)
-        if plan.dataset == "roman-empire-glove":
+        if plan.config.dataset == "roman-empire-glove":
             cell = config.model.layers, *cell[1:]
         found.setdefault(cell, []).append(point)
     cells = {cell[:2] for cell in found}
     assert {dataset for dataset, _ in cells} == {"minesweeper", "tolokers", 4, 9}
-    tuned = {(p.dataset, p.config.model.name): p for p in plans_of("tuned")}
+    tuned = {(p.config.dataset, p.config.model.name): p for p in plans_of("tuned")}
     for embedding in ("mlp", "mlp-gnn", "identity", None):
         reads_labels = embedding not in ("identity", None)
         gates = ["none", "node"] if embedding else ["none"]
@@ -207,7 +207,7 @@ def test_beyond_has_the_options_past_the_paper():
     for plan in plans:  # the tuned settings, whatever else is added
         if plan.config.model.drop_edge is not None:
             continue  # on roman-empire-glove, of two sizes
-        like = tuned[plan.dataset, plan.config.model.name].config
+        like = tuned[plan.config.dataset, plan.config.model.name].config
         ours = dataclasses.replace(plan.config.model, gate="none")
         assert ours == like.model
         assert dataclasses.replace(plan.config.train, label_input=0) == like.train
@@ -219,14 +219,14 @@ def test_beyond_puts_evolved_graphs_under_specialised_models():
     def settings(plan):
         flat = flatten(plan.config)
         point = {name: flat[name] for name in names} | plan.config.model.options
-        return plan.dataset, *sorted(point.items())
+        return plan.config.dataset, *sorted(point.items())
 
     plain = {settings(plan) for plan in plans_of("specialised")}
     found = {}
     for plan in plans_of("beyond"):
         if plan.config.model.backbone == "benchmark":
             assert settings(plan) in plain  # a point of the plain model's grid
-            cell = plan.dataset, plan.config.model.name
+            cell = plan.config.dataset, plan.config.model.name
             found.setdefault(cell, []).append(plan.variant.embedding)
     datasets = "minesweeper", "tolokers", "roman-empire-glove"
     assert {*found} == {(d, m) for d in datasets for m in ("h2gcn", "gpr-gnn", "fagcn")}
@@ -319,7 +319,7 @@ def test_options_are_settings_by_dotted_names():
         grid={"model.options.alpha": [0.1, "5e-1"]},
     )
     plans = expand(recipe)
-    graph = {plans[0].dataset: stand_in(plans[0].dataset)}
+    graph = {plans[0].config.dataset: stand_in(plans[0].config.dataset)}
     groups = [group for plan in plans for group in bind(plan, graph)]
     found = [group.config.model.options for group in groups]
     assert found == 2 * [
@@ -342,7 +342,7 @@ def test_only_some_of_it():
     recipe = load_recipe("smoke")
     only = Only(datasets=["csbm"], models=["gcn"], variants=["mlp"], splits=(1,))
     plans = expand(recipe, only)
-    assert {plan.dataset for plan in plans} == {"csbm:nodes=600"}
+    assert {plan.config.dataset for plan in plans} == {"csbm:nodes=600"}
     assert {plan.variant.embedding for plan in plans} == {"mlp"}
     assert {plan.config.splits for plan in plans} == {(1,)}
 
@@ -384,7 +384,7 @@ WRONG = [
 def test_mistakes_are_named(changed, message):
     def plan():
         first = expand(recipe_from_dict(SMALL_RECIPE | changed, "small"))[0]
-        return bind(first, {first.dataset: stand_in(first.dataset)})
+        return bind(first, {first.config.dataset: stand_in(first.config.dataset)})
 
     with pytest.raises(InputError, match=message):
         plan()

@@ -113,8 +113,9 @@ class CellSearch:
 
     def __post_init__(self) -> None:
         plan, stored = self.plan, self.trainer.writer.configurations()
+        self._graph = self.loaded[plan.settings["dataset"]]
         self._names: dict[str, Any] = {
-            "dataset": self.loaded[plan.settings["dataset"]].name,
+            "dataset": self._graph.name,
             "model": str(plan.settings["model.name"]),
             "variant": plan.variant.embedding or plan.variant.name,
         }
@@ -142,8 +143,8 @@ class CellSearch:
                 self._run(new, len(self._trials))
         states, best = Counter(trial.state for trial in self._trials), self._best
         ended: dict[str, Any] = {each: states[each] for each in _ENDED}
-        point, val = (best.point, best.val) if best else (None, None)
-        return CellSummary(**self._names, **ended, best=point, val=val)
+        ended |= {"best": best and best.point, "val": best and best.val}
+        return CellSummary(**self._names, **ended)
 
     @property
     def _best(self) -> _Trial | None:
@@ -157,10 +158,7 @@ class CellSearch:
         records = writer.records(recipe=recipe) if recipe in writer.recipes() else []
         made = [(r.configuration.id, r.result.provenance) for r in records]
         pruned = {at for at, how in made if "pruned" in how.get("search", ())}
-        ours = (
-            self.loaded[self.plan.settings["dataset"]].sha256,
-            self.plan.variant.embedding,
-        )
+        ours = self._graph.sha256, self.plan.variant.embedding
         for at in stored:
             if (at.dataset_sha256, at.embedding) != ours:
                 continue
@@ -190,7 +188,10 @@ class CellSearch:
         return create_trial(
             state=TrialState.COMPLETE if done else TrialState.PRUNED,
             value=trial.val if done else None,
-            params={n: _asked(self._grid[n], v) for n, v in trial.point.items()},
+            params={  # places in a list are categories without order
+                n: v if isinstance(values := self._grid[n], Range) else values.index(v)
+                for n, v in trial.point.items()
+            },
             distributions=self._spaces,
             intermediate_values={} if trial.state == "failed" else dict(scores),
         )
@@ -200,9 +201,9 @@ class CellSearch:
         import optuna
 
         study = optuna.create_study(direction="maximize")
-        ended = [t for t in self._trials if t.state in _ENDED]
-        ended.sort(key=lambda trial: self._order.get(trial.id, len(self._order)))
-        study.add_trials(map(self._told, ended))
+        place = self._order.get
+        in_order = sorted(self._trials, key=lambda t: place(t.id, len(self._order)))
+        study.add_trials([self._told(t) for t in in_order if t.state in _ENDED])
         return study
 
     def _proposed(self) -> _Trial | None:
@@ -270,14 +271,9 @@ def _units(groups: Sequence[Group]) -> list[str]:
 
 def _as_stored(name: str, values: Values) -> Values:
     """Values of a list as the store has them: 0 as 0.0 where numbers are floats."""
-    if isinstance(values, Range) or name not in declared():
+    if isinstance(values, Range) or (declaration := declared().get(name)) is None:
         return values
-    return tuple(parse(declared()[name].type, value, name) for value in values)
-
-
-def _asked(values: Values, value: Any) -> Any:
-    """A setting as Optuna has it: places in a list are categories without order."""
-    return value if isinstance(values, Range) else values.index(value)
+    return tuple(parse(declaration.type, value, name) for value in values)
 
 
 def _value(values: Values, asked: Any) -> Any:

@@ -29,7 +29,7 @@ def _library() -> ctypes.CDLL | None:
 
 
 def propose(
-    floats: FloatScores, k: int, _num_rows: int
+    floats: FloatScores, k: int, num_rows: int
 ) -> Iterator[tuple[slice, Tensor, Tensor]]:
     """As ``propose_candidates``, with half the multiplications.
 
@@ -45,7 +45,8 @@ def propose(
     count = torch.zeros(num_nodes, dtype=torch.int32)
     slack = (_SLACK * error).clamp(max=_MOST_SLACK).float()
     lists = (k, room, best, kept, count, limit, slack)
-    size = _TILE  # a tile takes a few MiB, however many nodes there are
+    # A tile holds no more scores than so many rows have with all nodes.
+    size = max(1, min(_TILE, num_rows * num_nodes // _TILE))
     buffer = left.new_empty(size * _TILE)
     for start in range(0, num_nodes, size):
         rows = slice(start, min(start + size, num_nodes))

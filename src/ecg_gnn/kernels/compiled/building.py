@@ -49,6 +49,8 @@ def library(
         folder.mkdir(parents=True, exist_ok=True)
         if folder.stat().st_uid != os.geteuid():
             raise PermissionError(f"{folder} belongs to another user")
+        with suppress(OSError):  # a cache may be read-only
+            folder.chmod(0o700)
         stem = f"{name}-{_key(source, compiler)}"
         for path in folder.glob(f"{stem}-*.so"):
             status = path.stat()
@@ -100,7 +102,6 @@ def _compiler() -> list[str]:
 
 def _build(source: str, compiler: list[str], folder: Path, stem: str) -> ctypes.CDLL:
     """Build a library, and keep it once it has been loaded."""
-    folder.chmod(0o700)
     with TemporaryDirectory(dir=folder, prefix=".") as below:
         code, compiled, built = (Path(below, f"{stem}{s}") for s in (".cpp", ".o", ""))
         code.write_text(source, encoding="utf-8")
