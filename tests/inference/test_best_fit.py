@@ -177,7 +177,7 @@ def test_a_picture_of_the_leaderboard(tmp_path):
         float(re.search(rf' y="([^"]*)".*>{name}<', picture)[1]) for name in scores
     ]
     assert heights == sorted(heights)  # the best is at the top
-    assert ">not in the ensemble<" in picture
+    assert "(grey: not in the ensemble)<" in picture
 
 
 def test_a_folder_may_be_named_by_a_text(few, graph, tmp_path):
