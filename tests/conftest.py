@@ -27,7 +27,7 @@ def built_kernels(pytestconfig, tmp_path_factory):
 def _private_cache(tmp_path_factory, built_kernels, monkeypatch):
     """No test reads or fills the user's own cache of embeddings."""
     cache = tmp_path_factory.mktemp("cache")
-    (cache / "kernels").symlink_to(built_kernels)
+    (cache / f"kernels-{os.geteuid()}").symlink_to(built_kernels)
     monkeypatch.setenv("ECG_CACHE", str(cache))
 
 

@@ -160,7 +160,7 @@ def test_installed_it_runs_in_an_empty_folder(wheel, tmp_path):
     assert Path(found.stdout.strip()).is_relative_to(packages), found.stderr
     assert ecg_gnn("--version").stdout == f"ecg-gnn {__version__}\n"
     assert "smoke" in ecg_gnn("study recipes").stdout
-    assert "needs a checkout" in ecg_gnn("bench train").stderr
+    assert "No such command 'bench'" in ecg_gnn("bench train").stderr
     for words in (RUN, FIT, "predict model --all --out out.csv"):
         done = ecg_gnn(words)
         assert done.returncode == 0, done.stderr

@@ -68,7 +68,7 @@ def planted_library(how: str, folder: Path) -> str | None:
     cached = {"ECG_CACHE": str(folder / "cache")}
     if found := run(folder, "", program=KERNELS, **cached).right("loaded 7"):
         return found
-    (built,) = (folder / "cache" / "kernels").iterdir()
+    (built,) = (folder / "cache" / f"kernels-{os.geteuid()}").iterdir()
     before = built.read_bytes()
     if how == "cut":
         built.write_bytes(before[: len(before) // 2])
@@ -79,7 +79,7 @@ def planted_library(how: str, folder: Path) -> str | None:
         built.write_bytes(b"stranger")
         built.parent.chmod(0o777)
     found = run(folder, "", program=KERNELS, **cached).right("loaded 7")
-    (again,) = (folder / "cache" / "kernels").iterdir()
+    (again,) = (folder / "cache" / f"kernels-{os.geteuid()}").iterdir()
     return found or (None if again.stat().st_uid == os.getuid() else "kept theirs")
 
 

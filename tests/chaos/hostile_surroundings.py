@@ -131,6 +131,6 @@ def interrupted(command: str, after: float, folder: Path) -> str | None:
     if process.returncode != 130 or "Traceback" in err:
         return f"status {process.returncode} at {after} s, err {err[-300:]!r}"
     kept = {folder / "cache", *(folder / "cache").rglob("*.so")}
-    kept |= {folder / "cache" / "kernels"}
+    kept |= {folder / "cache" / f"kernels-{os.geteuid()}"}
     left = [str(path) for path in folder.rglob("*") if path not in {*before, *kept}]
     return f"left {left} at {after} s" if left else None
