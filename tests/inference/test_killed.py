@@ -58,7 +58,8 @@ def kill_three_times(folder, out):
 
 
 def stages(work):
-    return [path for path in work.glob("*-*") if path.is_dir()]
+    found = (path for path in work.glob("*-*") if path.is_dir())
+    return [path for path in found if not path.name.startswith(".")]
 
 
 def is_training(work, finished):
